@@ -1,0 +1,57 @@
+# Every target is a thin name for `python -m scripts.<name> key=value…`; pass overrides as ARGS="…".
+# The first target that needs Python makes .venv and installs the pinned versions; later ones reuse it.
+
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
+	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+RUN := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+ARGS ?=
+DATA ?= shapes
+
+.DEFAULT_GOAL := help
+.PHONY: help install data features verify-features score bench lint format test test-mutants clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' Makefile
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer with the venv module was not found; install it or pass PYTHON=/path/to/python3" >&2; exit 2; }
+	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,plot]'
+	@touch $@
+
+install: $(STAMP)  ## make .venv and install the pinned versions
+
+data: $(STAMP)  ## make the embedded dataset, or download one: DATA=shapes|vqa_v2
+	@$(RUN) -m scripts.data data=$(DATA) $(ARGS)
+
+features: $(STAMP)  ## turn a folder of grid-feats .pth files into one store: SOURCE=dir OUT=file.h5
+	@$(RUN) -m scripts.features source='$(SOURCE)' output='$(OUT)' $(ARGS)
+
+verify-features: $(STAMP)  ## check a feature store: STORE=file.h5
+	@$(RUN) -m scripts.verify_features store='$(STORE)' $(ARGS)
+
+score: $(STAMP)  ## score a result file offline: ARGS="questions=… annotations=… results=… output=…"
+	@$(RUN) -m scripts.score $(ARGS)
+
+bench: $(STAMP)  ## measure speed against plain baselines, in one interleaved run
+	@$(RUN) -m scripts.bench $(ARGS)
+
+lint: $(STAMP)  ## check format, lint and types
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m ruff check .
+	@$(RUN) -m mypy
+
+format: $(STAMP)  ## put the code into the project's format
+	@$(RUN) -m ruff format .
+	@$(RUN) -m ruff check --fix .
+
+test: $(STAMP)  ## run all tests
+	@$(RUN) -m pytest $(ARGS)
+
+test-mutants: $(STAMP)  ## break each formula once; every break must fail a test
+	@$(RUN) -m tests.mutants $(ARGS)
+
+clean:  ## remove caches and the virtual environment; datasets/ and runs/ stay
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Hydra configuration: one entry file per command, and groups that users override."""

@@ -1,0 +1,45 @@
+"""Shared by all tests: which devices there are, and which skips a run may have."""
+
+import pytest
+import torch
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--skips-only",
+        default=None,
+        help="comma-separated markers; any skipped test without one of them fails the run",
+    )
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("cuda") and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    report.marker_names = {marker.name for marker in item.iter_markers()}
+    return report
+
+
+def pytest_terminal_summary(terminalreporter):
+    for report in unexpected_skips(terminalreporter):
+        terminalreporter.write_line(f"SKIPPED WITHOUT LEAVE {report.nodeid}", red=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and unexpected_skips(reporter):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def unexpected_skips(reporter):
+    allowed = reporter.config.getoption("--skips-only")
+    if allowed is None:
+        return []
+    allowed = set(allowed.split(","))
+    skipped = reporter.stats.get("skipped", [])
+    return [s for s in skipped if not allowed & getattr(s, "marker_names", set())]
