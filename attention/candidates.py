@@ -1,0 +1,107 @@
+"""The best mixture of every size, fitted in one batch: what selection chooses from."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from attention.em import around, expectation_maximisation, log_likelihood
+from attention.grid import Grid
+from attention.initial import Init, initial_means, restart_uniforms
+from attention.mixture import Mixture, concatenate
+from attention.moments import Covariance, Floor, as_mixture, moment_match
+from attention.selection import select_components
+
+# Shape letters: B batch, R restarts, K components, L cells, D features.
+
+Selection = Literal["sample", "batch"]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The best mixture of every size k = 1…k_max, so that a caller can choose again without a pass.
+
+    log_likelihood (B, k_max); context (B, k_max, D); mixture: its restart axis is k, padded to
+    k_max components; complexity (k_max,): what λ multiplies for each k.
+    """
+
+    log_likelihood: Tensor
+    context: Tensor
+    mixture: Mixture
+    complexity: Tensor
+
+    def select(self, lam: float, k_max: int | None = None) -> Tensor:
+        """(B,) int64: the number of components K* under another λ or a smaller k_max, Eq. (12)."""
+        fitted = self.log_likelihood.shape[1]
+        limit = fitted if k_max is None else k_max
+        if not 1 <= limit <= fitted:
+            raise ValueError(
+                f"k_max must lie in 1…{fitted}, the sizes that were fitted, not {k_max}"
+            )
+        return select_components(self.log_likelihood[:, :limit], self.complexity[:limit], lam)
+
+    def context_of(self, num_components: Tensor) -> Tensor:
+        """(B, D): each image's context with the given number of components (B,)."""
+        index = (num_components - 1)[:, None, None].expand(-1, 1, self.context.shape[-1])
+        return self.context.gather(1, index).squeeze(1)
+
+    def mixture_of(self, num_components: Tensor) -> Mixture:
+        """Each image's mixture with the given number of components (B,); R = 1."""
+        return self.mixture.restarts(num_components[:, None] - 1)
+
+
+def fit_candidates(
+    weights_BL: Tensor,
+    grid: Grid,
+    k_max: int,
+    num_restarts: int,
+    iterations: int,
+    seed: int,
+    init: Init = "uniform",
+    floor: Floor = 1e-6,
+    covariance: Covariance = "full",
+    selection: Selection = "sample",
+) -> tuple[Mixture, Tensor]:
+    """The likeliest restart for each k ≤ k_max: a mixture whose restart axis is k, and (B, k_max).
+
+    k = 1 is the moment match. All restarts of all other k run as one batch, in which the smaller
+    mixtures carry their unused components with π = 0.
+    """
+    # The published code weighs with the whole batch's weights: its choices depend on the batch.
+    judged_BL = weights_BL if selection == "sample" else weights_BL.sum(0) * grid.mask
+    single = moment_match(weights_BL, grid, floor, covariance)
+    likelihood_B1 = log_likelihood(single, judged_BL, grid)
+    if k_max == 1:
+        return single, likelihood_B1
+
+    uniforms_RK2 = restart_uniforms(seed, k_max, num_restarts, weights_BL.device)
+    means_BRK2 = initial_means(uniforms_RK2, weights_BL, grid, init)
+    sizes_R, pi_RK = _sizes_and_mixing(k_max, num_restarts, weights_BL.device)
+    pi_BRK, location_BRK5 = expectation_maximisation(
+        weights_BL,
+        grid,
+        pi_RK.expand(len(grid), -1, -1),
+        around(means_BRK2),
+        iterations,
+        floor,
+        covariance,
+    )
+    fitted = as_mixture(pi_BRK, location_BRK5, sizes_R.expand(len(grid), -1))
+    likelihood_BR = log_likelihood(fitted, judged_BL, grid)
+    best_BK = likelihood_BR.view(len(grid), k_max - 1, num_restarts).argmax(-1)
+    best_BK = best_BK + torch.arange(k_max - 1, device=best_BK.device) * num_restarts
+    mixture = concatenate(single.padded(k_max), fitted.restarts(best_BK))
+    return mixture, torch.cat([likelihood_B1, likelihood_BR.gather(1, best_BK)], 1)
+
+
+@lru_cache(64)
+def _sizes_and_mixing(k_max: int, num_restarts: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """k of every restart (R,); π (R, K): 1/k on its first k components, 0 on the others."""
+    sizes = [k for k in range(2, k_max + 1) for _ in range(num_restarts)]
+    pi = [[1 / k] * k + [0.0] * (k_max - k) for k in sizes]
+    return (
+        torch.tensor(sizes).to(device, non_blocking=True),
+        torch.tensor(pi, dtype=torch.float64).to(device, non_blocking=True),
+    )

@@ -1,0 +1,120 @@
+"""EM for Gaussian mixtures on weighted data: Section 4.1 of the paper, all restarts in one batch.
+
+With φ(x) = [1, u, v, u², uv, v²], log(π_k N(x; μ_k, Σ_k)) is linear in φ(x): the E-step is one
+matrix product and a softmax, and the M-step's sums over cells are one matrix product. Raw moments
+cancel, so all of it runs in float64.
+"""
+
+import torch
+from torch import Tensor
+
+from attention.grid import Grid
+from attention.mixture import LOG_TWO_PI, Mixture
+from attention.moments import (
+    Covariance,
+    Floor,
+    as_distribution,
+    as_mixture,
+    location_of,
+    re_estimate,
+    variance_floor,
+    weighted_monomials,
+)
+
+# Shape letters: B batch, R restarts, K components, L cells. Locations (…, 5): see moments.py.
+
+INITIAL_VARIANCE = 0.001
+NO_MASS = 1e-30  # below it a component takes no responsibility, and log π has no gradient
+
+
+def fit_mixture(
+    weights_BL: Tensor,
+    grid: Grid,
+    init_means: Tensor,
+    iterations: int = 10,
+    floor: Floor = 1e-6,
+    covariance: Covariance = "full",
+) -> Mixture:
+    """Weighted EM from π = 1/K, the given means and Σ = 0.001·I: Algorithm 1, WeightedEM.
+
+    weights (B, L), init_means (R, K, 2) or (B, R, K, 2) -> a mixture with R restarts.
+    """
+    weights_BL, grid = as_distribution(weights_BL, grid)
+    means_BRK2 = init_means.to(weights_BL).expand(len(grid), -1, -1, -1)
+    pi_BRK, location_BRK5 = initialise(means_BRK2)
+    pi_BRK, location_BRK5 = expectation_maximisation(
+        weights_BL, grid, pi_BRK, location_BRK5, iterations, floor, covariance
+    )
+    return as_mixture(pi_BRK, location_BRK5)
+
+
+def log_likelihood(mixture: Mixture, weights_BL: Tensor, grid: Grid) -> Tensor:
+    """(B, R): Σ_ℓ w_ℓ log p(x_ℓ), Eqs. (6)–(7)."""
+    grid = grid.to(mixture.pi.device)
+    joint_BRKL = log_joint(mixture.pi, location_of(mixture), grid.monomials)
+    return weighted_log_likelihood(joint_BRKL, weights_BL.to(mixture.pi))
+
+
+def initialise(means_BRK2: Tensor) -> tuple[Tensor, Tensor]:
+    """π = 1/K and Σ = 0.001·I around the given means."""
+    pi_BRK = torch.full_like(means_BRK2[..., 0], 1 / means_BRK2.shape[-2])
+    return pi_BRK, around(means_BRK2)
+
+
+def around(means: Tensor) -> Tensor:
+    """(…, 5): locations with the given means (…, 2) and the initial covariance."""
+    variance = torch.full_like(means[..., 0], INITIAL_VARIANCE)
+    return torch.stack([*means.unbind(-1), variance, torch.zeros_like(variance), variance], dim=-1)
+
+
+def expectation_maximisation(
+    weights_BL: Tensor,
+    grid: Grid,
+    pi_BRK: Tensor,
+    location_BRK5: Tensor,
+    iterations: int,
+    floor: Floor,
+    covariance: Covariance,
+) -> tuple[Tensor, Tensor]:
+    """Alternate E- and M-steps; a component that starts with π = 0 stays out of the mixture."""
+    weighted_BL6 = weighted_monomials(weights_BL, grid)
+    floor_2 = variance_floor(floor, grid)[:, None, None]  # (B or 1, 1, 1, 2)
+    for _ in range(iterations):
+        gamma_BRKL = responsibilities(log_joint(pi_BRK, location_BRK5, grid.monomials))
+        moments_BRK6 = (gamma_BRKL.flatten(1, 2) @ weighted_BL6).view(*pi_BRK.shape, 6)
+        pi_BRK, location_BRK5 = re_estimate(moments_BRK6, location_BRK5, floor_2, covariance)
+    return pi_BRK, location_BRK5
+
+
+def responsibilities(log_joint_BRKL: Tensor) -> Tensor:
+    """γ_ℓk (B, R, K, L): the share of component k in cell ℓ, Eq. (8)."""
+    return log_joint_BRKL.softmax(dim=2)
+
+
+def weighted_log_likelihood(log_joint_BRKL: Tensor, weights_BL: Tensor) -> Tensor:
+    """(B, R): Σ_ℓ w_ℓ log Σ_k π_k N(x_ℓ; μ_k, Σ_k), Eq. (7)."""
+    return (log_joint_BRKL.logsumexp(dim=2) @ weights_BL[..., None]).squeeze(-1)
+
+
+def log_joint(pi_BRK: Tensor, location_BRK5: Tensor, monomials: Tensor) -> Tensor:
+    """(B, R, K, L): log(π_k N(x_ℓ; μ_k, Σ_k)) at every cell, as one matrix product."""
+    theta_B_RK_6 = log_joint_coefficients(pi_BRK, location_BRK5).flatten(1, 2)
+    joint = theta_B_RK_6 @ monomials.squeeze(0).mT  # one product where all share one shape
+    return joint.view(*pi_BRK.shape, -1)
+
+
+def log_joint_coefficients(pi: Tensor, location: Tensor) -> Tensor:
+    """θ (…, 6) with log(π N(x; μ, Σ)) = θ·φ(x)."""
+    u, v, sigma_uu, sigma_uv, sigma_vv = location.unbind(-1)
+    determinant = sigma_uu * sigma_vv - sigma_uv * sigma_uv
+    precision_uu, precision_uv = sigma_vv / determinant, -sigma_uv / determinant
+    precision_vv = sigma_uu / determinant
+    linear_u = precision_uu * u + precision_uv * v
+    linear_v = precision_uv * u + precision_vv * v
+    has_mass = pi > NO_MASS
+    log_pi = torch.where(has_mass, torch.where(has_mass, pi, 1.0).log(), -torch.inf)
+    constant = log_pi - LOG_TWO_PI - 0.5 * (determinant.log() + u * linear_u + v * linear_v)
+    return torch.stack(
+        [constant, linear_u, linear_v, -0.5 * precision_uu, -precision_uv, -0.5 * precision_vv],
+        dim=-1,
+    )

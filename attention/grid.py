@@ -1,0 +1,110 @@
+"""The grid of image regions that attention looks at: where its cells are, and which are real."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+ShapeFunction = Callable[[int, int, torch.device], Tensor]
+CACHED_SHAPES = 256  # VQA-v2 has about 30 shapes
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The (height, width) in cells of every image of a batch, padded to the one with most cells.
+
+    Cells are flattened row by row. Sizes are Python ints, so that no shape is ever read back from
+    a device; tensors are made on the device itself and shared between grids of one shape.
+    """
+
+    sizes: tuple[tuple[int, int], ...]
+    device: torch.device
+
+    @classmethod
+    def of(
+        cls, sizes: Iterable[tuple[int, int]], device: torch.device | str | None = None
+    ) -> "Grid":
+        """A grid for the given (height, width) of each image, as Python ints."""
+        checked = tuple((_checked_side(height), _checked_side(width)) for height, width in sizes)
+        if not checked:
+            raise ValueError("a grid needs the (height, width) of at least one image")
+        return cls(checked, torch.empty(0, device=device).device)
+
+    def to(self, device: torch.device) -> "Grid":
+        """The same grid with its tensors on another device."""
+        return self if device == self.device else Grid(self.sizes, device)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def num_cells(self) -> int:
+        """L: the cells of the largest image, to which all are padded."""
+        return max(height * width for height, width in set(self.sizes))
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all images have one shape, so that one set of tensors serves the whole batch."""
+        return len(set(self.sizes)) == 1
+
+    @property
+    def positions(self) -> Tensor:
+        """(B, L, 2) float64: cell centres ((i+½)/h, (j+½)/w), row then column; 0 in padding."""
+        return self.stack(_positions).expand(len(self), -1, -1)
+
+    @property
+    def mask(self) -> Tensor:
+        """(B, L) bool: True on real cells."""
+        return self.stack(_real_cells).expand(len(self), -1)
+
+    @property
+    def monomials(self) -> Tensor:
+        """(B or 1, L, 6) float64: φ(x) = [1, u, v, u², uv, v²] at cell centres; 0 in padding."""
+        return self.stack(_monomials)
+
+    @property
+    def cell_sides(self) -> Tensor:
+        """(B or 1, 1, 2) float64: the height 1/h and the width 1/w of a cell."""
+        return self.stack(_cell_sides)
+
+    def stack(self, per_shape: ShapeFunction) -> Tensor:
+        """`per_shape(height, width, device)` of every image, zero-padded along the cells.
+
+        The leading axis is 1 when all images have one shape.
+        """
+        if self.is_uniform:
+            return per_shape(*self.sizes[0], self.device).unsqueeze(0)
+        tensors = [per_shape(height, width, self.device) for height, width in self.sizes]
+        return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True)
+
+
+def _checked_side(side: int) -> int:
+    if isinstance(side, bool) or not isinstance(side, int) or side < 1:
+        raise ValueError(f"a grid's height and width are whole numbers from 1 on, not {side!r}")
+    return side
+
+
+@lru_cache(CACHED_SHAPES)
+def _positions(height: int, width: int, device: torch.device) -> Tensor:
+    rows = (torch.arange(height, dtype=torch.float64, device=device) + 0.5) / height
+    columns = (torch.arange(width, dtype=torch.float64, device=device) + 0.5) / width
+    return torch.cartesian_prod(rows, columns).view(-1, 2)  # (L, 2)
+
+
+@lru_cache(CACHED_SHAPES)
+def _real_cells(height: int, width: int, device: torch.device) -> Tensor:
+    return torch.ones(height * width, dtype=torch.bool, device=device)
+
+
+@lru_cache(CACHED_SHAPES)
+def _monomials(height: int, width: int, device: torch.device) -> Tensor:
+    u, v = _positions(height, width, device).unbind(-1)
+    return torch.stack([torch.ones_like(u), u, v, u * u, u * v, v * v], dim=-1)  # (L, 6)
+
+
+@lru_cache(CACHED_SHAPES)
+def _cell_sides(height: int, width: int, device: torch.device) -> Tensor:
+    sides = [torch.full((1,), 1 / n, dtype=torch.float64, device=device) for n in (height, width)]
+    return torch.stack(sides, dim=-1)  # (1, 2)

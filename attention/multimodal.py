@@ -1,0 +1,137 @@
+"""Multimodal continuous attention: a mixture of Gaussians whose size is selected at test time."""
+
+from typing import get_args
+
+from torch import Tensor
+
+from attention.candidates import Candidates, Selection, fit_candidates
+from attention.continuous import ContinuousHead
+from attention.em import fit_mixture
+from attention.grid import Grid
+from attention.head import AttentionOutput
+from attention.initial import Init, initial_means, training_draw
+from attention.moments import Covariance, Floor, moment_match
+from attention.options import finite_and_positive, one_of, whole_number
+from attention.registry import register
+from attention.selection import Penalty, penalised_complexity
+
+
+@register("multimodal")
+class MultimodalHead(ContinuousHead):
+    """A mixture of Gaussians by weighted EM: Algorithm 1.
+
+    In training one K in 1…k_max and one set of initial means are drawn from (seed, step). At test
+    time (`head.eval()`) every k is fitted from num_restarts starts, and λ chooses between them.
+    `lam` and the iteration counts may be set on a built head at any time.
+    """
+
+    def __init__(
+        self,
+        k_max: int = 4,
+        num_restarts: int = 3,
+        lam: float = 5.0,
+        train_iterations: int = 5,
+        test_iterations: int = 10,
+        seed: int = 0,
+        init: Init = "uniform",
+        selection: Selection = "sample",
+        penalty: Penalty = "components",
+        covariance: Covariance = "full",
+        floor: Floor = 1e-6,
+        num_basis: int = 100,
+        basis_variance: float = 0.001,
+        ridge: float = 0.01,
+        validate: bool = False,
+    ) -> None:
+        super().__init__(covariance, floor, num_basis, basis_variance, ridge, validate)
+        self.k_max = whole_number("k_max", k_max, 1)
+        self.num_restarts = whole_number("num_restarts", num_restarts, 1)
+        self.seed = seed
+        self.init: Init = one_of("init", init, get_args(Init))
+        self.selection: Selection = one_of("selection", selection, get_args(Selection))
+        self.penalty: Penalty = one_of("penalty", penalty, get_args(Penalty))
+        self.lam, self.train_iterations, self.test_iterations = (
+            lam,
+            train_iterations,
+            test_iterations,
+        )
+
+    @property
+    def lam(self) -> float:
+        """λ ≥ 0: what each component costs."""
+        return self._lam
+
+    @lam.setter
+    def lam(self, lam: float) -> None:
+        self._lam = finite_and_positive("lam", lam, zero=True)
+
+    @property
+    def train_iterations(self) -> int:
+        """EM iterations in training, through which gradients flow."""
+        return self._train_iterations
+
+    @train_iterations.setter
+    def train_iterations(self, iterations: int) -> None:
+        self._train_iterations = whole_number("train_iterations", iterations, 1)
+
+    @property
+    def test_iterations(self) -> int:
+        """EM iterations at test time."""
+        return self._test_iterations
+
+    @test_iterations.setter
+    def test_iterations(self, iterations: int) -> None:
+        self._test_iterations = whole_number("test_iterations", iterations, 1)
+
+    def attend(
+        self, weights: Tensor, values: Tensor, grid: Grid, num_components: int | None, step: int
+    ) -> AttentionOutput:
+        if num_components is not None and not 1 <= num_components <= self.k_max:
+            raise ValueError(f"num_components must lie in 1…{self.k_max}, not {num_components}")
+        if self.training:
+            return self._attend_in_training(weights, values, grid, num_components, step)
+        return self._attend_at_test_time(weights, values, grid, num_components)
+
+    def _attend_in_training(
+        self, weights: Tensor, values: Tensor, grid: Grid, num_components: int | None, step: int
+    ) -> AttentionOutput:
+        drawn, uniforms = training_draw(self.seed, step, self.k_max)
+        num_components = drawn if num_components is None else num_components
+        if num_components == 1:  # EM with one component is the moment match
+            mixture = moment_match(weights, grid, self.floor, self.covariance)
+        else:
+            uniforms = uniforms[:, :num_components].to(weights.device, non_blocking=True)
+            means = initial_means(uniforms, weights, grid, self.init)
+            mixture = fit_mixture(
+                weights, grid, means, self.train_iterations, self.floor, self.covariance
+            )
+        context = self.contexts(mixture, values, grid).squeeze(1)
+        return AttentionOutput(context, weights, mixture)
+
+    def _attend_at_test_time(
+        self, weights: Tensor, values: Tensor, grid: Grid, num_components: int | None
+    ) -> AttentionOutput:
+        mixture, log_likelihood = fit_candidates(
+            weights,
+            grid,
+            self.k_max,
+            self.num_restarts,
+            self.test_iterations,
+            self.seed,
+            self.init,
+            self.floor,
+            self.covariance,
+            self.selection,
+        )
+        candidates = Candidates(
+            log_likelihood,
+            self.contexts(mixture, values, grid),
+            mixture,
+            penalised_complexity(self.k_max, self.penalty, self.covariance, weights.device),
+        )
+        chosen = candidates.select(self.lam)
+        if num_components is not None:
+            chosen = chosen.new_full(chosen.shape, num_components)
+        return AttentionOutput(
+            candidates.context_of(chosen), weights, candidates.mixture_of(chosen), candidates
+        )

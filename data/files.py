@@ -1,0 +1,51 @@
+"""Files that are whole or absent: JSON in, JSON out, and writing through a temporary name."""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+def read_json(path: str | Path) -> Any:
+    """Parse a JSON file; a missing or malformed one raises an error that names it."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} does not exist") from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"{path} is not valid JSON: {error}") from None
+
+
+def write_json(path: str | Path, value: Any, indent: int | None = None) -> None:
+    """Write JSON so that the file is complete or absent."""
+    with replacing(path) as temporary:
+        temporary.write_text(
+            json.dumps(value, ensure_ascii=False, indent=indent) + "\n", encoding="utf-8"
+        )
+
+
+@contextlib.contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """Give a temporary path to write to; rename it to `path` when the block ends without error."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        yield temporary
+        synchronise(temporary)
+        os.replace(temporary, path)
+        synchronise(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def synchronise(path: Path) -> None:
+    """Ask the disk to keep a file (or a folder's list of names) before going on."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
