@@ -1,0 +1,261 @@
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.mixture import GaussianMixture
+
+import attention
+from attention.em import expectation_maximisation, initialise
+from attention.mixture import Mixture
+from tests.attention import reference
+from tests.attention.examples import blobs, random_means, smooth_weights
+
+sizes = st.tuples(st.integers(2, 8), st.integers(2, 8))
+seeds = st.integers(0, 2**20)
+
+
+@pytest.mark.parametrize(("height", "width"), [(4, 6), (7, 3), (1, 9)])
+@pytest.mark.parametrize("components", [1, 2, 4])
+def test_equals_the_papers_algorithm_written_as_loops(height, width, components):
+    grid = attention.Grid.of([(height, width)])
+    weights = smooth_weights(1, grid, seed=components)
+    means = random_means(2, components, seed=height)
+    fitted = attention.fit_mixture(weights, grid, means, iterations=4)
+    for restart in range(2):
+        pi, mu, sigma = reference.weighted_em(
+            reference.centres(height, width),
+            weights[0].numpy(),
+            means[restart].numpy(),
+            iterations=4,
+        )
+        np.testing.assert_allclose(fitted.pi[0, restart], pi, atol=1e-9)
+        np.testing.assert_allclose(fitted.mu[0, restart], mu, atol=1e-8)
+        np.testing.assert_allclose(fitted.sigma[0, restart], sigma, atol=1e-8)
+        likelihood = reference.log_likelihood(
+            reference.centres(height, width), weights[0].numpy(), pi, mu, sigma
+        )
+        computed = attention.log_likelihood(fitted, weights, grid)[0, restart]
+        assert computed == pytest.approx(likelihood, abs=1e-7)
+
+
+@pytest.mark.parametrize("components", [2, 3, 4])
+def test_integer_weights_equal_repeated_points_in_scikit_learn(components):
+    grid = attention.Grid.of([(6, 8)])
+    counts = np.random.default_rng(components).integers(0, 9, 48)
+    points = np.repeat(grid.positions[0].numpy(), counts, axis=0)
+    means = random_means(1, components, seed=3)
+    theirs = GaussianMixture(
+        components,
+        means_init=means[0].numpy(),
+        weights_init=np.full(components, 1 / components),
+        precisions_init=np.stack([1000 * np.eye(2)] * components),
+        reg_covar=1e-6,
+        tol=0,
+        max_iter=7,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it did not converge in seven iterations: nor was it to
+        theirs.fit(points)
+    weights = torch.tensor(counts / counts.sum())[None]
+    ours = attention.fit_mixture(weights, grid, means, iterations=7)
+    np.testing.assert_allclose(ours.pi[0, 0], theirs.weights_, atol=1e-8)
+    np.testing.assert_allclose(ours.mu[0, 0], theirs.means_, atol=1e-8)
+    np.testing.assert_allclose(ours.sigma[0, 0], theirs.covariances_, atol=1e-8)
+    likelihood = attention.log_likelihood(ours, weights, grid)[0, 0]
+    assert likelihood == pytest.approx(theirs.score(points), abs=1e-8)
+
+
+def likelihood_after_each_iteration(weights, grid, means, iterations, floor):
+    mixtures = [
+        attention.fit_mixture(weights, grid, means, n, floor) for n in range(1, iterations + 1)
+    ]
+    return torch.cat([attention.log_likelihood(m, weights, grid) for m in mixtures]), mixtures
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=seeds, components=st.integers(1, 4))
+def test_likelihood_never_falls_without_jitter(seed, components):
+    grid = attention.Grid.of([(8, 10)])
+    weights = smooth_weights(1, grid, seed, temperature=0.3)
+    means = random_means(1, components, seed)
+    likelihood, mixtures = likelihood_after_each_iteration(weights, grid, means, 8, floor=0.0)
+    sound = [bool(torch.linalg.eigvalsh(m.sigma).min() > 1e-9) for m in mixtures]
+    num_sound = (
+        sound.index(False) if False in sound else len(sound)
+    )  # a collapse divides by nothing
+    assert num_sound >= 1
+    assert (likelihood[:num_sound].diff(dim=0) > -1e-9).all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=seeds, components=st.integers(1, 4), temperature=st.sampled_from([0.3, 2.0]))
+def test_likelihood_does_not_fall_with_jitter_while_covariances_are_broad(
+    seed, components, temperature
+):
+    grid = attention.Grid.of([(8, 10)])
+    weights = smooth_weights(1, grid, seed, temperature)
+    means = random_means(1, components, seed)
+    likelihood, mixtures = likelihood_after_each_iteration(weights, grid, means, 8, floor=1e-6)
+    for before, after, mixture in zip(likelihood, likelihood[1:], mixtures[1:], strict=False):
+        if torch.linalg.eigvalsh(mixture.sigma).min() > 1e-3:
+            assert after > before - 1e-6
+
+
+@settings(max_examples=30, deadline=None)
+@given(size=sizes, seed=seeds, components=st.integers(1, 5), temperature=st.floats(0, 30))
+def test_mixing_coefficients_sum_to_one_and_covariances_are_positive_definite(
+    size, seed, components, temperature
+):
+    grid = attention.Grid.of([size])
+    weights = smooth_weights(1, grid, seed, temperature)
+    fitted = attention.fit_mixture(weights, grid, random_means(2, components, seed), 6)
+    torch.testing.assert_close(fitted.pi.sum(-1), torch.ones(1, 2, dtype=torch.float64))
+    assert torch.equal(fitted.sigma, fitted.sigma.mT)
+    assert (torch.linalg.eigvalsh(fitted.sigma) > 0.99e-6).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(size=sizes, seed=seeds, floor=st.sampled_from([1e-6, "cell"]))
+@pytest.mark.parametrize("covariance", ["full", "spherical"])
+def test_em_with_one_component_is_the_moment_match(size, seed, floor, covariance):
+    grid = attention.Grid.of([size])
+    weights = smooth_weights(1, grid, seed)
+    fitted = attention.fit_mixture(weights, grid, random_means(1, 1, seed), 3, floor, covariance)
+    matched = attention.moment_match(weights, grid, floor, covariance)
+    torch.testing.assert_close(fitted.mu, matched.mu)
+    torch.testing.assert_close(fitted.sigma, matched.sigma)
+    torch.testing.assert_close(fitted.pi, matched.pi)
+
+
+@settings(max_examples=20, deadline=None)
+@given(size=sizes, seed=seeds, components=st.integers(1, 4))
+def test_mirroring_weights_and_means_mirrors_the_mixture(size, seed, components):
+    height, width = size
+    grid = attention.Grid.of([size])
+    weights = smooth_weights(1, grid, seed, temperature=1.0)
+    means = random_means(1, components, seed)
+    mirrored_weights = weights.view(1, height, width).flip(2).reshape(1, -1)
+    mirrored_means = means * torch.tensor([1.0, -1.0]) + torch.tensor([0.0, 1.0])
+    fitted = attention.fit_mixture(weights, grid, means, 3)
+    mirrored = attention.fit_mixture(mirrored_weights, grid, mirrored_means, 3)
+    torch.testing.assert_close(mirrored.pi, fitted.pi, atol=1e-6, rtol=0)
+    torch.testing.assert_close(mirrored.mu[..., 0], fitted.mu[..., 0], atol=1e-6, rtol=0)
+    torch.testing.assert_close(mirrored.mu[..., 1], 1 - fitted.mu[..., 1], atol=1e-6, rtol=0)
+    signs = torch.tensor([[1.0, -1.0], [-1.0, 1.0]], dtype=torch.float64)
+    torch.testing.assert_close(mirrored.sigma, fitted.sigma * signs, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("size", [(8, 8), (3, 12), (19, 32)])
+@pytest.mark.parametrize("covariance", ["full", "spherical"])
+def test_with_the_cell_floor_no_component_is_narrower_than_its_cell(size, covariance):
+    grid = attention.Grid.of([size])
+    one_hot = torch.zeros(1, grid.num_cells, dtype=torch.float64)
+    one_hot[0, grid.num_cells // 2] = 1
+    weights = torch.cat([one_hot, smooth_weights(1, grid, temperature=8.0)])
+    grid = attention.Grid.of([size] * 2)
+    fitted = attention.fit_mixture(weights, grid, random_means(3, 4), 15, "cell", covariance)
+    cell = torch.tensor([1 / (12 * side**2) for side in size], dtype=torch.float64)
+    excess = fitted.sigma - torch.diag(cell)
+    alive = fitted.pi > 1e-12
+    assert (torch.linalg.eigvalsh(excess)[alive] > -1e-12).all()
+    if covariance == "full":
+        torch.testing.assert_close(
+            attention.moment_match(weights, grid, "cell").sigma[0, 0, 0], torch.diag(cell)
+        )
+
+
+def test_a_spherical_component_has_the_mean_variance_of_the_full_one():
+    grid = attention.Grid.of([(6, 9)])
+    weights = smooth_weights(1, grid)
+    full = attention.moment_match(weights, grid, floor=0.0)
+    round_one = attention.moment_match(weights, grid, floor=0.0, covariance="spherical")
+    variance = full.sigma[0, 0, 0].trace() / 2
+    torch.testing.assert_close(round_one.sigma[0, 0, 0], variance * torch.eye(2).double())
+
+
+def test_a_component_without_mass_keeps_its_mean_and_covariance():
+    grid = attention.Grid.of([(10, 10)])
+    weights = blobs(10, 10, [0.1, 0.1], 0.05)
+    means = torch.tensor([[[0.1, 0.1], [0.95, 0.95]]], dtype=torch.float64)
+    weights = weights * (weights > 1e-12)
+    fitted = attention.fit_mixture(weights, grid, means, 5)
+    assert fitted.pi[0, 0, 1] < 1e-12
+    torch.testing.assert_close(fitted.mu[0, 0, 1], means[0, 1])
+    torch.testing.assert_close(fitted.sigma[0, 0, 1], 0.001 * torch.eye(2).double())
+
+
+def test_a_component_that_starts_without_mass_changes_nothing():
+    grid = attention.Grid.of([(6, 8)])
+    weights = smooth_weights(1, grid)
+    means = random_means(1, 3)[None]
+    pi, location = initialise(means)
+    options = {"iterations": 6, "floor": 1e-6, "covariance": "full"}
+    plain_pi, plain_location = expectation_maximisation(weights, grid, pi, location, **options)
+    padded_pi = torch.cat([pi, torch.zeros(1, 1, 1)], 2).double()
+    padded_location = torch.cat([location, location[:, :, :1]], 2)
+    with_pi, with_location = expectation_maximisation(
+        weights, grid, padded_pi, padded_location, **options
+    )
+    torch.testing.assert_close(with_pi[..., :3], plain_pi)
+    torch.testing.assert_close(with_location[..., :3, :], plain_location)
+    assert with_pi[0, 0, 3] == 0
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=seeds, components=st.integers(1, 4))
+def test_cells_without_weight_change_nothing(seed, components):
+    small, large = attention.Grid.of([(4, 5)]), attention.Grid.of([(8, 5)])
+    weights = smooth_weights(1, small, seed)
+    spread = torch.zeros(1, 8, 5, dtype=torch.float64)
+    spread[:, 1::4] = weights.view(1, 4, 5)[:, ::2]  # rows at the centres 3/16 and 11/16
+    keep = spread.view(1, -1) > 0
+    means = random_means(1, components, seed)
+    fitted = attention.fit_mixture(spread.view(1, -1), large, means, 4)
+    pi, mu, _ = reference.weighted_em(
+        large.positions[keep].numpy(),
+        (spread.view(1, -1)[keep] / spread.sum()).numpy(),
+        means[0].numpy(),
+        4,
+    )
+    np.testing.assert_allclose(fitted.pi[0, 0], pi, atol=1e-7)
+    np.testing.assert_allclose(
+        (fitted.pi[..., None] * fitted.mu)[0, 0], pi[:, None] * mu, atol=1e-7
+    )
+
+
+def test_means_may_differ_between_images():
+    grid = attention.Grid.of([(5, 6), (6, 5)])
+    weights = smooth_weights(2, grid)
+    means = torch.stack([random_means(2, 3, seed=1), random_means(2, 3, seed=2)])
+    together = attention.fit_mixture(weights, grid, means, 4)
+    for image, size in enumerate(grid.sizes):
+        alone = attention.fit_mixture(
+            weights[image : image + 1], attention.Grid.of([size]), means[image], 4
+        )
+        torch.testing.assert_close(together.mu[image], alone.mu[0])
+        torch.testing.assert_close(together.sigma[image], alone.sigma[0])
+
+
+def test_weights_need_not_be_normalised():
+    grid = attention.Grid.of([(5, 6)])
+    weights = smooth_weights(1, grid)
+    means = random_means(1, 2)
+    once = attention.fit_mixture(weights, grid, means, 4)
+    scaled = attention.fit_mixture(255 * weights, grid, means, 4)
+    torch.testing.assert_close(once.mu, scaled.mu)
+    torch.testing.assert_close(once.pi, scaled.pi)
+
+
+def test_weights_that_do_not_fit_the_grid_are_refused():
+    with pytest.raises(ValueError, match="do not fit a grid of 1 images padded to 30 cells"):
+        attention.moment_match(torch.ones(1, 29), attention.Grid.of([(5, 6)]))
+
+
+def test_float32_weights_give_a_float64_mixture():
+    grid = attention.Grid.of([(5, 6)])
+    fitted = attention.fit_mixture(smooth_weights(1, grid).float(), grid, random_means(1, 2), 4)
+    assert isinstance(fitted, Mixture)
+    assert fitted.mu.dtype == fitted.pi.dtype == fitted.sigma.dtype == torch.float64
