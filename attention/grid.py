@@ -61,8 +61,11 @@ class Grid:
 
     @property
     def monomials(self) -> Tensor:
-        """(B or 1, L, 6) float64: φ(x) = [1, u, v, u², uv, v²] at cell centres; 0 in padding."""
-        return self.stack(_monomials)
+        """(B or 1, L, 6) float64: φ(x) = [1, u, v, u², uv, v²] at cell centres; φ(0) in padding."""
+        monomials = self.stack(_monomials)
+        if not self.is_uniform:
+            monomials[..., 0] = 1  # a zero there would meet log 0 of a component without mass
+        return monomials
 
     @property
     def cell_sides(self) -> Tensor:

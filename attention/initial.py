@@ -16,8 +16,8 @@ Init = Literal["uniform", "weighted"]
 
 def training_draw(seed: int, step: int, k_max: int) -> tuple[int, Tensor]:
     """K uniform in 1…k_max and uniforms (1, k_max, 2) for its means, from (seed, step) alone."""
-    generator = seeded_generator("training", seed, step)
-    num_components = int(torch.randint(1, k_max + 1, (), generator=generator))
+    num_components = 1 + mixed_seed("components", seed, step) % k_max
+    generator = torch.Generator().manual_seed(mixed_seed("means", seed, step))
     return num_components, torch.rand(1, k_max, 2, generator=generator, dtype=torch.float64)
 
 
@@ -29,7 +29,7 @@ def restart_uniforms(seed: int, k_max: int, num_restarts: int, device: torch.dev
     """
     uniforms = torch.full((k_max - 1, num_restarts, k_max, 2), 0.5, dtype=torch.float64)
     for k in range(2, k_max + 1):
-        generator = seeded_generator("restart", seed, k)
+        generator = torch.Generator().manual_seed(mixed_seed("restarts", seed, k))
         for restart in range(num_restarts):
             uniforms[k - 2, restart, :k] = torch.rand(
                 k, 2, generator=generator, dtype=torch.float64
@@ -37,10 +37,10 @@ def restart_uniforms(seed: int, k_max: int, num_restarts: int, device: torch.dev
     return uniforms.flatten(0, 1).to(device, non_blocking=True)
 
 
-def seeded_generator(*numbers: int | str) -> torch.Generator:
-    """A CPU generator whose seed mixes all the numbers, so that neighbours are unrelated."""
+def mixed_seed(*numbers: int | str) -> int:
+    """63 bits that mix all the numbers, so that neighbouring steps are unrelated."""
     digest = hashlib.blake2b(repr(numbers).encode(), digest_size=8).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
+    return int.from_bytes(digest, "little") >> 1
 
 
 def initial_means(uniforms_RK2: Tensor, weights_BL: Tensor, grid: Grid, init: Init) -> Tensor:

@@ -16,7 +16,7 @@ USER_ERROR = 2  # exit code
 
 
 def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callable[[], None]]:
-    """Turn `run(config)` into the `main()` of a command configured by configs/<config_name>.yaml."""
+    """Turn `run(config)` into the `main()` of the command of configs/<config_name>.yaml."""
 
     def decorate(run: Callable[[DictConfig], None]) -> Callable[[], None]:
         def guarded(config: DictConfig) -> None:
@@ -39,7 +39,7 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callab
 
 
 def check(config_name: str, overrides: list[str]) -> None:
-    """Compose once before Hydra does, so that a misspelt key is named beside the nearest real one."""
+    """Compose before Hydra does, so that a misspelt key is named beside the nearest real one."""
     with hydra.initialize_config_module("configs", version_base="1.3"):
         defaults = hydra.compose(config_name)
         try:
@@ -56,7 +56,7 @@ def key_names(config: DictConfig, prefix: str = "") -> list[str]:
     """Every dotted key of a config, groups included."""
     names = []
     for key in config:
-        name = f"{prefix}{key}"
+        name = f"{prefix}{key!s}"
         names.append(name)
         if not OmegaConf.is_missing(config, key) and isinstance(config[key], DictConfig):
             names += key_names(config[key], f"{name}.")
@@ -77,7 +77,7 @@ def explain(error: Exception, keys: list[str]) -> str:
 
 
 def fail(error: Exception) -> NoReturn:
-    """End the process with one sentence and exit code 2; HYDRA_FULL_ERROR=1 shows where it came from."""
+    """End with one sentence and exit code 2; HYDRA_FULL_ERROR=1 shows where it came from."""
     if os.environ.get("HYDRA_FULL_ERROR") == "1":
         raise error
     if isinstance(error, OSError) and error.strerror and error.filename:

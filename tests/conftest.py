@@ -17,6 +17,12 @@ def pytest_runtest_setup(item):
         pytest.skip("no CUDA device")
 
 
+@pytest.fixture(params=["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"])
+def device(request):
+    """Every device there is."""
+    return torch.device(request.param)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield

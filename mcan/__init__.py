@@ -1,0 +1,1 @@
+"""MCAN: the network that asks, and whose attention over the image is pluggable."""

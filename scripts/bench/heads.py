@@ -1,0 +1,144 @@
+"""How much the attention heads add to a model: against its score network, and the plain paper.
+
+All of it in one run and in turns, at B = 16, 19×32 cells and D = 512, so that what disturbs the
+machine disturbs all alike.
+"""
+
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+import attention
+from attention.initial import restart_uniforms, training_draw
+from mcan.score import ScoreNetwork
+from scripts.bench import plain_attention
+from scripts.bench.measurement import Measurement
+
+BATCH, SIZE, HIDDEN = 16, (19, 32), 512
+K_MAX, RESTARTS, TRAIN_ITERATIONS, TEST_ITERATIONS, LAM = 4, 3, 5, 10, 5.0
+
+Work = Callable[[], object]
+
+
+class Inputs:
+    """Features of cells, their scores and the grid that all contestants get."""
+
+    def __init__(self, device: torch.device) -> None:
+        generator = torch.Generator().manual_seed(0)
+        cells = SIZE[0] * SIZE[1]
+        self.device = device
+        self.values = torch.randn(BATCH, cells, HIDDEN, generator=generator).to(device)
+        self.scores = (3 * torch.randn(BATCH, cells, generator=generator)).to(device)
+        self.grid = attention.Grid.of([SIZE] * BATCH, device=device)
+        self.positions = self.grid.positions[0].float()
+        self.network = ScoreNetwork(HIDDEN).to(device)
+
+    def leaves(self) -> tuple[Tensor, Tensor]:
+        return self.scores.detach().requires_grad_(), self.values.detach().requires_grad_()
+
+
+def test_time_contestants(inputs: Inputs) -> dict[str, Work]:
+    """Forward passes without gradients."""
+    heads = {name: attention.build(name).eval() for name in attention.available()}
+    network = inputs.network.eval()
+    uniforms = restart_uniforms(0, K_MAX, RESTARTS, torch.device("cpu")).float()
+    starts = [uniforms[0, :1]] + [
+        uniforms[(k - 2) * RESTARTS + restart, :k]
+        for k in range(2, K_MAX + 1)
+        for restart in range(RESTARTS)
+    ]
+    starts = [start.to(inputs.device) for start in starts]
+
+    def contest(work: Work) -> Work:
+        return torch.no_grad()(work)
+
+    works: dict[str, Work] = {
+        name: contest(lambda head=head: head(inputs.scores, inputs.values, inputs.grid))  # type: ignore[misc]
+        for name, head in heads.items()
+    }
+    works["score network"] = contest(lambda: network(inputs.values))
+    works["plain"] = contest(
+        lambda: plain_attention.attend_at_test_time(
+            inputs.scores, inputs.values, inputs.positions, starts, TEST_ITERATIONS, LAM
+        )
+    )
+    return works
+
+
+def training_contestants(inputs: Inputs) -> dict[str, Work]:
+    """Forward and backward passes; K = 4 where there is a choice."""
+    network = inputs.network.train()
+    means = training_draw(0, 0, K_MAX)[1][0].float().to(inputs.device)
+
+    def head_work(name: str) -> Work:
+        head = attention.build(name).train()
+        num_components = K_MAX if name == "multimodal" else None
+
+        def work() -> None:
+            scores, values = inputs.leaves()
+            out = head(scores, values, inputs.grid, num_components=num_components)
+            out.context.sum().backward()
+
+        return work
+
+    def network_work() -> None:
+        network(inputs.leaves()[1]).sum().backward()
+
+    def plain_work() -> None:
+        scores, values = inputs.leaves()
+        plain_attention.attend_in_training(
+            scores, values, inputs.positions, means, TRAIN_ITERATIONS
+        ).sum().backward()
+
+    works = {name: head_work(name) for name in attention.available()}
+    return {**works, "score network": network_work, "plain": plain_work}
+
+
+def clock(work: Work, device: torch.device) -> float:
+    """Milliseconds of one call."""
+    synchronise = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+    synchronise()
+    start = time.perf_counter()
+    work()
+    synchronise()
+    return 1000 * (time.perf_counter() - start)
+
+
+def interleave(works: dict[str, Work], device: torch.device, rounds: int) -> dict[str, list[float]]:
+    """Milliseconds of every contestant in every round, after a round that only warms up."""
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for number in tqdm(range(rounds + 1), desc="heads", leave=False):
+        for name, work in works.items():
+            elapsed = clock(work, device)
+            if number > 0:
+                times[name].append(elapsed)
+    return times
+
+
+def compare(times: dict[str, list[float]], phase: str) -> list[Measurement]:
+    """The times, the overhead over discrete in score networks, and the ratio to the plain paper."""
+    rows = [Measurement(f"{phase}: {name}", tuple(times[name]), "ms") for name in times]
+    for name in sorted(set(times) - {"discrete", "score network", "plain"}):
+        overhead = [
+            (own - discrete) / network
+            for own, discrete, network in zip(
+                times[name], times["discrete"], times["score network"], strict=True
+            )
+        ]
+        rows.append(
+            Measurement(f"{phase}: {name} over discrete / score network", tuple(overhead), "×")
+        )
+    gain = [plain / own for plain, own in zip(times["plain"], times["multimodal"], strict=True)]
+    rows.append(Measurement(f"{phase}: plain transcription / multimodal", tuple(gain), "×"))
+    return rows
+
+
+def measure(device: torch.device, rounds: int = 15) -> list[Measurement]:
+    """Rows for test time and for training."""
+    inputs = Inputs(device)
+    with_selection = interleave(test_time_contestants(inputs), device, rounds)
+    with_gradients = interleave(training_contestants(inputs), device, rounds)
+    return compare(with_selection, "test time") + compare(with_gradients, "training, K = 4")
