@@ -1,7 +1,12 @@
 """Shared by all tests: which devices there are, and which skips a run may have."""
 
+import hypothesis
 import pytest
 import torch
+
+# The same cases in every run; `--hypothesis-profile=default` looks for new ones.
+hypothesis.settings.register_profile("reproducible", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("reproducible")
 
 
 def pytest_addoption(parser):

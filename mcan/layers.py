@@ -1,0 +1,111 @@
+"""MCAN's building blocks: multi-head attention, feed-forward, self-attention and guided attention.
+
+Shape letters: B batch, T tokens, L cells, H hidden. Masks are True where there is something to
+attend to, of shape (B, 1, 1, length), or None where nothing is padded.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+
+NORM_EPSILON = 1e-12  # of MCAN's own LayerNorm once its unbiased deviation is folded into the gain
+
+
+class MultiHeadAttention(nn.Module):
+    """Scaled dot-product attention in `num_heads` subspaces."""
+
+    def __init__(self, hidden: int, num_heads: int, dropout: float) -> None:
+        super().__init__()
+        if hidden % num_heads:
+            raise ValueError(f"hidden={hidden} cannot be divided among num_heads={num_heads}")
+        self.num_heads, self.dropout = num_heads, dropout
+        self.query, self.key = nn.Linear(hidden, hidden), nn.Linear(hidden, hidden)
+        self.value, self.merge = nn.Linear(hidden, hidden), nn.Linear(hidden, hidden)
+
+    def forward(self, query: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
+        """query (B, M, H) looks at memory (B, N, H) -> (B, M, H)."""
+        attended = scaled_dot_product_attention(
+            self._split(self.query(query)),
+            self._split(self.key(memory)),
+            self._split(self.value(memory)),
+            attn_mask=mask,
+            dropout_p=self.dropout if self.training else 0.0,
+        )
+        return self.merge(attended.transpose(1, 2).flatten(2))
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.view(*x.shape[:2], self.num_heads, -1).transpose(1, 2)  # (B, heads, M, H / heads)
+
+
+class FeedForward(nn.Sequential):
+    """H → 4H → H with a ReLU, position by position."""
+
+    def __init__(self, hidden: int, dropout: float) -> None:
+        super().__init__(
+            nn.Linear(hidden, 4 * hidden),
+            nn.ReLU(),
+            nn.Dropout(dropout),
+            nn.Linear(4 * hidden, hidden),
+        )
+
+
+class Residual(nn.Module):
+    """norm(x + dropout(change)): the norm comes after, as in MCAN."""
+
+    def __init__(self, hidden: int, dropout: float) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.norm = nn.LayerNorm(hidden, NORM_EPSILON)
+
+    def forward(self, x: Tensor, change: Tensor) -> Tensor:
+        return self.norm(x + self.dropout(change))
+
+
+class SelfAttentionLayer(nn.Module):
+    """SA, the encoder's layer: the question attends to itself."""
+
+    def __init__(self, hidden: int, num_heads: int, dropout: float) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(hidden, num_heads, dropout)
+        self.feed_forward = FeedForward(hidden, dropout)
+        self.after_attention = Residual(hidden, dropout)
+        self.after_feed_forward = Residual(hidden, dropout)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        x = self.after_attention(x, self.attention(x, x, mask))
+        return self.after_feed_forward(x, self.feed_forward(x))
+
+
+class GuidedAttentionLayer(nn.Module):
+    """SGA, the decoder's layer: the image attends to itself, then to the question."""
+
+    def __init__(self, hidden: int, num_heads: int, dropout: float) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(hidden, num_heads, dropout)
+        self.guided_attention = MultiHeadAttention(hidden, num_heads, dropout)
+        self.feed_forward = FeedForward(hidden, dropout)
+        self.after_self_attention = Residual(hidden, dropout)
+        self.after_guided_attention = Residual(hidden, dropout)
+        self.after_feed_forward = Residual(hidden, dropout)
+
+    def forward(
+        self, x: Tensor, question: Tensor, mask: Tensor | None, question_mask: Tensor | None
+    ) -> Tensor:
+        x = self.attend_to_itself(x, mask)
+        x = self.after_guided_attention(x, self.guided_attention(x, question, question_mask))
+        return self.after_feed_forward(x, self.feed_forward(x))
+
+    def attend_to_itself(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """The part that does not depend on the question: once an image serves all its questions."""
+        return self.after_self_attention(x, self.self_attention(x, x, mask))
+
+
+def as_attention_mask(real: Tensor) -> Tensor:
+    """(B, length) True on real positions -> (B, 1, 1, length) for every head and query."""
+    return real[:, None, None, :]
+
+
+def mask_real_tokens(tokens: Tensor) -> Tensor:
+    """(B, T): True on words. The first position always counts: attention needs one to attend to."""
+    first = torch.arange(tokens.shape[1], device=tokens.device) == 0
+    return (tokens != 0) | first

@@ -1,0 +1,112 @@
+"""MCAN: a question and an image in, a logit for every answer out."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from attention import AttentionOutput, Grid, Head
+from mcan.layers import (
+    NORM_EPSILON,
+    GuidedAttentionLayer,
+    SelfAttentionLayer,
+    as_attention_mask,
+    mask_real_tokens,
+)
+from mcan.pooling import ImagePooling, QuestionPooling
+
+# Shape letters: B batch, T tokens, L cells, F features of a cell, H hidden, A answers.
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a network: all that is needed, beside a head, to build it."""
+
+    num_words: int
+    num_answers: int
+    num_features: int
+    embedding: int = 300
+    hidden: int = 512
+    num_layers: int = 6
+    num_heads: int = 8
+    pooling: int = 512
+    output: int = 1024
+
+
+class MCAN(nn.Module):
+    """An encoder over the words and a decoder over the cells, pooled, summed and classified."""
+
+    def __init__(self, sizes: Sizes, head: Head, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.sizes = sizes
+        hidden, heads = sizes.hidden, sizes.num_heads
+        self.embedding = nn.Embedding(sizes.num_words, sizes.embedding)
+        self.lstm = nn.LSTM(sizes.embedding, hidden, batch_first=True)
+        self.project_features = nn.Linear(sizes.num_features, hidden)
+        layers = range(sizes.num_layers)
+        self.encoder = nn.ModuleList(SelfAttentionLayer(hidden, heads, dropout) for _ in layers)
+        self.decoder = nn.ModuleList(GuidedAttentionLayer(hidden, heads, dropout) for _ in layers)
+        self.pool_image = ImagePooling(hidden, sizes.pooling, sizes.output, head, dropout)
+        self.pool_question = QuestionPooling(hidden, sizes.pooling, sizes.output, dropout)
+        self.norm = nn.LayerNorm(sizes.output, NORM_EPSILON)
+        self.classify = nn.Linear(sizes.output, sizes.num_answers)
+
+    def forward(
+        self,
+        features: Tensor,
+        grid: Grid,
+        tokens: Tensor,
+        num_components: int | None = None,
+        step: int = 0,
+    ) -> Tensor:
+        """features (B, L, F), tokens (B, T) with 0 as padding -> logits (B, A)."""
+        question, attended = self.look(features, grid, tokens, num_components, step)
+        return self.answer(question, attended.context)
+
+    def look(
+        self,
+        features: Tensor,
+        grid: Grid,
+        tokens: Tensor,
+        num_components: int | None = None,
+        step: int = 0,
+    ) -> tuple[Tensor, AttentionOutput]:
+        """The pooled question (B, output), and what the attention over the image saw."""
+        real = mask_real_tokens(tokens)
+        word_mask = as_attention_mask(real)
+        words = self.encode_question(tokens, word_mask)
+        cells = self.project_features(features.to(self.project_features.weight.dtype))
+        grid = grid.to(cells.device)
+        # No mask where nothing is padded: the fused kernels are faster without one.
+        cell_mask = None if grid.is_uniform else as_attention_mask(grid.mask)
+        for layer in self.decoder:
+            cells = layer(cells, words, cell_mask, word_mask)
+        attended = self.pool_image(cells, grid, num_components, step)
+        return self.pool_question(words, real), attended
+
+    def encode_question(self, tokens: Tensor, word_mask: Tensor) -> Tensor:
+        """(B, T, H): the words in each other's light."""
+        words, _ = self.lstm(self.embedding(tokens))
+        for layer in self.encoder:
+            words = layer(words, word_mask)
+        return words
+
+    def answer(self, question: Tensor, context: Tensor) -> Tensor:
+        """Logits (…, A) from the pooled question (…, output) and an image context (…, H)."""
+        return self.classify(self.norm(question + self.pool_image.merge(context)))
+
+
+def count_parameters(model: nn.Module) -> int:
+    """The number of trained numbers."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def load_embeddings(model: MCAN, embeddings: Tensor) -> None:
+    """Start the word embeddings from a matrix (words, embedding), such as GloVe's."""
+    if embeddings.shape != model.embedding.weight.shape:
+        raise ValueError(
+            f"word vectors of shape {tuple(embeddings.shape)} do not fit the model's "
+            f"{tuple(model.embedding.weight.shape)}"
+        )
+    with torch.no_grad():
+        model.embedding.weight.copy_(embeddings)

@@ -1,0 +1,135 @@
+"""Break one formula at a time in a copy of the project: every break must fail a test.
+
+`python -m tests.mutants` runs all of them; `python -m tests.mutants ridge floor` those whose name
+holds one of the words. A mutant that no test notices is a formula that no test proves.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TESTS = ["tests/attention/test_golden.py", "tests/attention"]  # the quickest to fail first
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`old` stands exactly once in the file, and `new` takes its place."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+
+
+MUTANTS = [
+    Mutant("cell centres at the corner", "grid.py", "device=device) + 0.5) / height", "device=device)) / height"),
+    Mutant("cell centres on linspace", "grid.py", "device=device) + 0.5) / width", "device=device) + 1) / (width + 1)"),
+    Mutant("E-step: density not normalised", "em.py", "0.5 * (determinant.log() +", "0.5 * (0 * determinant.log() +"),
+    Mutant("E-step: mixing coefficients ignored", "em.py", "= log_pi - LOG", "= torch.where(has_mass, 0.0, -torch.inf) - LOG"),
+    Mutant("E-step: softmax over cells", "em.py", "softmax(dim=2)", "softmax(dim=3)"),
+    Mutant("E-step: wrong sign of the correlation", "em.py", "-sigma_uv / determinant", "sigma_uv / determinant"),
+    Mutant("M-step: mixing coefficients, Eq. (9)", "moments.py", "    return pi, torch.where(", "    return pi.sqrt(), torch.where("),
+    Mutant("M-step: means, Eq. (10)", "moments.py", "stack([u, v, sigma_uu", "stack([v, u, sigma_uu"),
+    Mutant("M-step: covariance not centred, Eq. (11)", "moments.py", "uu - u * u,", "uu,"),
+    Mutant("M-step: correlation dropped, Eq. (11)", "moments.py", "uv - u * v", "0 * uv"),
+    Mutant("M-step: weights ignored", "moments.py", "weights_BL[..., None] * grid.monomials", "(weights_BL[..., None] > 0) * grid.monomials / grid.num_cells"),
+    Mutant("a dead component forgets its place", "moments.py", "alive = pi > DEAD", "alive = pi > -1"),
+    Mutant("floor left out", "moments.py", "sigma_uu + floor[..., 0]", "sigma_uu + 0 * floor[..., 0]"),
+    Mutant("cell floor with the wrong variance", "moments.py", "sides**2 / 12", "sides**2 / 3"),
+    Mutant("cell floor of the other axis", "moments.py", "sides**2 / 12", "sides.flip(-1) ** 2 / 12"),
+    Mutant("spherical covariance is the larger variance", "moments.py", "(sigma_uu + sigma_vv) / 2", "torch.maximum(sigma_uu, sigma_vv)"),
+    Mutant("initial covariance", "em.py", "INITIAL_VARIANCE = 0.001", "INITIAL_VARIANCE = 0.002"),
+    Mutant("initial mixing coefficients", "candidates.py", "[[1 / k] * k", "[[1 / k_max] * k"),
+    Mutant("one EM iteration more", "em.py", "in range(iterations)", "in range(iterations + 1)"),
+    Mutant("likelihood not weighted", "em.py", "weights_BL[..., None]).squeeze(-1)", "(weights_BL[..., None] > 0).double()).squeeze(-1)"),
+    Mutant("ridge penalty", "basis.py", "+ ridge * torch.eye(", "+ 10 * ridge * torch.eye("),
+    Mutant("ridge operator not regularised", "basis.py", "+ ridge * torch.eye(", "+ 1e-9 * torch.eye("),
+    Mutant("basis width left out of the expectation", "basis.py", "mixture.sigma + self.variance * identity", "mixture.sigma + 0 * identity"),
+    Mutant("basis lattice inside the image", "basis.py", "torch.linspace(0, 1, math", "torch.linspace(0.05, 0.95, math"),
+    Mutant("basis not normalised", "basis.py", "/ (2 * math.pi * variance)", "/ (math.pi * variance)"),
+    Mutant("description length: likelihood once", "selection.py", "-2 * log_likelihood", "-1 * log_likelihood"),
+    Mutant("description length: rewarded components", "selection.py", "+ lam * complexity", "- lam * complexity"),
+    Mutant("ties to the larger k", "selection.py", "return is_least.to(torch.uint8).argmax(1) + 1", "return is_least.shape[1] - is_least.flip(1).to(torch.uint8).argmax(1)"),
+    Mutant("penalty of parameters", "selection.py", "6 * k - 1", "6 * k"),
+    Mutant("worst restart kept", "candidates.py", "num_restarts).argmax(-1)", "num_restarts).argmin(-1)"),
+    Mutant("selection by the whole batch", "candidates.py", 'if selection == "sample" else', 'if selection == "batch" else'),
+    Mutant("training always uses k_max components", "initial.py", "1 + mixed_seed(\"components\", seed, step) % k_max", "k_max"),
+    Mutant("training draws ignore the step", "initial.py", 'mixed_seed("means", seed, step)', 'mixed_seed("means", seed)'),
+    Mutant("restarts ignore k", "initial.py", 'mixed_seed("restarts", seed, k)', 'mixed_seed("restarts", seed, k_max)'),
+    Mutant("weighted starts always at the cell's centre", "initial.py", "across_BM], -1) - 0.5)", "across_BM], -1) * 0)"),
+    Mutant("padding takes weight", "head.py", "scores.masked_fill(~grid.mask, -torch.inf)", "scores.masked_fill(~grid.mask, 0.0)"),
+    Mutant("gradient stopped at the weights", "head.py", "return scores.softmax(-1)", "return scores.softmax(-1).detach()"),
+    Mutant("cell mass by the centre's density", "mass.py", "density_v * inside", "density_v * (high - low)[..., 0, None, None]"),
+    Mutant("cell mass without correlation", "mass.py", "sigma[..., 0, 1] / sigma[..., 1, 1]  # of", "0 * sigma[..., 0, 1]  # of"),
+    Mutant("density: half the exponent", "mixture.py", "0.5 * mahalanobis", "0.25 * mahalanobis"),
+]  # fmt: skip
+
+
+def main() -> None:
+    words = sys.argv[1:]
+    chosen = [m for m in MUTANTS if not words or any(word in m.name for word in words)]
+    for mutant in chosen:
+        text = (ROOT / "attention" / mutant.file).read_text(encoding="utf-8")
+        if text.count(mutant.old) != 1:
+            sys.exit(f"'{mutant.old}' does not stand once in {mutant.file}: mend '{mutant.name}'")
+    print(f"{len(chosen)} mutants; the tests must pass without one and fail with each", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        if not passes(copy_project(Path(folder) / "intact")):
+            sys.exit("the tests fail without any mutant")
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        killed = list(pool.map(is_killed, chosen))
+    survivors = [mutant for mutant, dead in zip(chosen, killed, strict=True) if not dead]
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants were noticed")
+    if survivors:
+        sys.exit("not noticed: " + "; ".join(mutant.name for mutant in survivors))
+
+
+def is_killed(mutant: Mutant) -> bool:
+    """Whether a test fails in a copy of the project with this mutant."""
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        project = copy_project(Path(folder) / "mutant")
+        path = project / "attention" / mutant.file
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        killed = not passes(project)
+    verdict = "noticed" if killed else "NOT NOTICED"
+    print(f"{verdict:>12}  {mutant.name}  ({time.monotonic() - start:.0f} s)", flush=True)
+    return killed
+
+
+def copy_project(target: Path) -> Path:
+    """The package, its tests and their settings; nothing that is installed elsewhere."""
+    for name in ("attention", "tests"):
+        shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", target)
+    return target
+
+
+def passes(project: Path) -> bool:
+    """Run the tests of the copy, one thread each, until the first failure."""
+    program = (
+        "import sys, attention, pytest; assert attention.__file__.startswith(sys.argv[1]);"
+        "sys.exit(pytest.main(['-x', '-q', '-p', 'no:cacheprovider', *sys.argv[2:]]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(project), *TESTS],
+        cwd=project,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode not in (0, 1):
+        sys.exit(f"pytest could not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.returncode == 0
+
+
+if __name__ == "__main__":
+    main()
