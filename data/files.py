@@ -3,19 +3,24 @@
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+Simplify = Callable[[dict[str, Any]], Any] | None
 
-def read_json(path: str | Path) -> Any:
-    """Parse a JSON file; a missing or malformed one raises an error that names it."""
+
+def read_json(path: str | Path, simplify: Simplify = None) -> Any:
+    """Parse a JSON file; a missing or malformed one raises an error that names it.
+
+    `simplify` may replace each JSON object while the file is parsed.
+    """
     try:
         with open(path, encoding="utf-8") as file:
-            return json.load(file)
+            return json.load(file, object_hook=simplify)
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} does not exist") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # bad bytes, bad JSON, a number too long
         raise ValueError(f"{path} is not valid JSON: {error}") from None
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from data.accuracy import score_answer, score_results
 from data.questions import Annotation, load_annotations, load_questions
 from data.results import check_ids, load_results
-from scripts.bench.plain_accuracy import score_file, score_question
+from scripts.bench.plain_accuracy import percent, score_file, score_question
 from tests.data.official_files import write_annotations, write_questions
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden/vqa_accuracy.json").read_text())
@@ -80,25 +80,20 @@ def test_answers_are_normalised_only_when_people_disagree():
     assert score_answer("1", ("one",) * 9 + (" one\n",)) == 0
 
 
-def test_ties_of_averages_round_as_left_to_right_sums_do():
+def test_ties_of_averages_round_as_the_official_sums_do():
     generator = random.Random(3)
-    for num_questions in (16, 32, 48, 80):
-        annotations, results = [], []
-        for number in range(num_questions):
-            answers = generator.choices(["yes", "no", "maybe", "so"], [4, 2, 2, 1], k=10)
-            annotations.append(Annotation(number, 1, "is", "yes/no", "yes", tuple(answers)))
-            results.append({"question_id": number, "answer": "yes"})
-        plain = [
-            {
-                "question_id": each.question_id,
-                "answer_type": each.answer_type,
-                "question_type": each.question_type,
-                "answers": [{"answer": answer} for answer in each.answers],
-            }
-            for each in annotations
+    num_surprising = 0
+    for _ in range(150):
+        tens = [tuple(generator.choices(["yes", "no", "so"], [2, 4, 4], k=10)) for _ in range(16)]
+        annotations = [
+            Annotation(row, 1, "is", "other", "yes", ten) for row, ten in enumerate(tens)
         ]
-        fast = score_results(annotations, {r["question_id"]: r["answer"] for r in results})
-        assert fast.to_json() == score_file(plain, results)
+        overall = score_results(annotations, dict.fromkeys(range(16), "yes")).overall
+        plain = [score_question("yes", list(ten)) for ten in tens]
+        assert overall == percent(plain)
+        tenths = sum(min(3 * ten.count("yes"), 10) for ten in tens)
+        num_surprising += overall != round(100 * tenths / (10 * 16), 2)
+    assert num_surprising > 0  # the cases reach ties that exact sums would round the other way
 
 
 def test_scoring_nothing_is_an_error():
@@ -106,7 +101,7 @@ def test_scoring_nothing_is_an_error():
         score_results([], {})
 
 
-def test_scoring_a_tenth_of_the_validation_set_takes_far_less_than_a_second():
+def test_scoring_a_tenth_of_the_validation_set_takes_less_than_two_seconds():
     generator = random.Random(0)
     words = [f"the {number}, answer-{number}." for number in range(3000)]
     annotations = [
@@ -116,4 +111,4 @@ def test_scoring_a_tenth_of_the_validation_set_takes_far_less_than_a_second():
     results = {number: generator.choice(words) for number in range(21_435)}
     start = time.process_time()
     score_results(annotations, results)
-    assert time.process_time() - start < 2  # measured: 0.2
+    assert time.process_time() - start < 2  # measured: 0.34

@@ -33,6 +33,10 @@ HARD_TEXTS = st.one_of(st.text(), st.lists(PIECES, max_size=60).map("".join))
         ("t-shirt", "t shirt"),
         ("black- white", "black white"),
         ("a-b c- d", "ab c d"),  # one dash beside a space: all dashes go
+        ("red -blue-ish", "red blueish"),
+        ("dogs\t-big-ish", "dogs bigish"),  # tabs and newlines count as spaces
+        ("dogs\n-big-ish", "dogs bigish"),
+        ("x;-y-z", "x y z"),  # a mark that became a space is no space beside the next mark
         ("1,000", "1000"),
         ("1,000 t-shirts", "1000 tshirts"),  # a comma between digits: every mark goes
         ("red,white", "red white"),

@@ -108,6 +108,8 @@ def test_an_answer_list_is_no_vocabulary(tmp_path):
     AnswerList(["PAD", "UNK"]).save(tmp_path / "answers.json")
     with pytest.raises(ValueError, match="holds no vocabulary"):
         Vocabulary.load(tmp_path / "answers.json")
+    words = ["PAD", "UNK"]
+    assert AnswerList(words).fingerprint != Vocabulary(words).fingerprint
 
 
 def test_words_that_cannot_be_told_apart_or_written_are_refused():
