@@ -1,0 +1,62 @@
+"""One batch of questions with their features, and the reused buffer that the features lie in."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+
+class Slot:
+    """One buffer of the ring."""
+
+    def __init__(self, pin: bool) -> None:
+        self.pin = pin
+        self.buffer = torch.empty(0, dtype=torch.float16)
+        self.wait: Callable[[], object] | None = None
+
+    def reserve(self, count: int) -> None:
+        """Make room for `count` numbers; what is there already is kept."""
+        if self.buffer.numel() < count:
+            self.buffer = torch.empty(count, dtype=torch.float16, pin_memory=self.pin)
+
+    def take(self, num_images: int, length: int, num_features: int) -> Tensor:
+        """Give a tensor (images, L, F) over the buffer, once its last user is done with it."""
+        if self.wait is not None:
+            self.wait()
+            self.wait = None
+        count = num_images * length * num_features
+        return self.buffer[:count].view(num_images, length, num_features)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What the network sees at a time: i images, b questions about them.
+
+    With `image_index` None, question n is about image n. Features lie in a buffer that is reused:
+    they are valid until `keep` more batches were drawn from the loader.
+    """
+
+    features: Tensor  # (i, L, F) float16; rows past a grid's cells are zero
+    sizes: tuple[tuple[int, int], ...]  # (height, width) of each image's grid
+    image_index: Tensor | None  # (b,) int64, which image each question is about
+    tokens: Tensor  # (b, T) int64
+    targets: Tensor | None  # (b, A) float32
+    question_ids: Tensor  # (b,) int64
+    image_ids: Tensor  # (b,) int64
+    weight: float  # factor of each question's loss, see Piece
+    slot: Slot = field(repr=False, compare=False)
+
+    def question_features(self) -> Tensor:
+        """Give the features (b, L, F) of each question's image."""
+        return self.features if self.image_index is None else self.features[self.image_index]
+
+    def question_sizes(self) -> tuple[tuple[int, int], ...]:
+        """Give the (height, width) of each question's grid."""
+        if self.image_index is None:
+            return self.sizes
+        return tuple(self.sizes[n] for n in self.image_index.tolist())
+
+    def hold(self, wait: Callable[[], object]) -> None:
+        """Call `wait` before the buffer is overwritten, as with a CUDA event's `synchronize`."""
+        self.slot.wait = wait

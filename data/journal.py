@@ -1,0 +1,61 @@
+"""Which images of an unfinished store are safely on disk, so that a killed conversion goes on."""
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+
+class Journal:
+    """A text file: one line of JSON that says what is being made, then `image_id checksum` lines.
+
+    Holding it open holds a lock: two processes cannot write the same store.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self.descriptor)
+            raise ValueError(
+                f"{path} is held by another process that is writing the same store; "
+                "wait for it to end"
+            ) from None
+        except OSError:
+            pass  # a file system without locks: go on unprotected rather than not at all
+
+    def start(self, identity: dict[str, Any]) -> None:
+        """Forget everything and begin a journal about `identity`."""
+        os.ftruncate(self.descriptor, 0)
+        os.write(self.descriptor, (json.dumps(identity) + "\n").encode())
+        os.fsync(self.descriptor)
+
+    def read(self) -> tuple[dict[str, Any] | None, dict[int, int]]:
+        """Give what is being made (None: unreadable) and {image_id: checksum} of what is done."""
+        lines = self.path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
+        try:
+            identity = json.loads(lines[0])
+        except (IndexError, json.JSONDecodeError):
+            return None, {}
+        done = {}
+        for line in lines[1:]:
+            words = line.split()
+            if len(words) != 2 or not all(word.isdigit() for word in words):
+                break  # torn by a power cut: what follows is not to be trusted
+            done[int(words[0])] = int(words[1])
+        return identity, done
+
+    def add(self, entries: list[tuple[int, int]]) -> None:
+        """Record images whose rows the disk already holds."""
+        text = "".join(f"{image_id} {checksum}\n" for image_id, checksum in entries)
+        os.write(self.descriptor, text.encode())
+
+    def close(self, remove: bool) -> None:
+        """Give the lock back; `remove` when the store is finished or given up."""
+        if remove:
+            self.path.unlink(missing_ok=True)
+        os.close(self.descriptor)

@@ -1,0 +1,119 @@
+"""What a feature store says about itself: where it comes from, how it was made, what it holds."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+FORMAT_VERSION = 1
+STRIDE = 32  # pixels a cell, for every backbone that resizes its images
+GRID_FEATS = (600, 1000)  # short and long side of grid-feats-vqa's images, in pixels
+
+
+@dataclasses.dataclass(frozen=True)
+class Manifest:
+    """`resize` is the images' (short, long) side in pixels; None sets the grids no limit."""
+
+    source: str
+    backbone: str
+    resize: tuple[int, int] | None
+    num_images: int
+    num_cells: int
+    num_features: int
+    checksum: str  # of image ids, grids and all rows: the same for equal contents
+    dtype: str = "float16"
+    version: int = FORMAT_VERSION
+
+    def dump(self) -> str:
+        """Write the manifest as JSON text."""
+        return json.dumps(dataclasses.asdict(self), ensure_ascii=False, sort_keys=True)
+
+    @classmethod
+    def parse(cls, text: str, path: object) -> "Manifest":
+        """Read the JSON text found in the store at `path`."""
+        try:
+            fields = json.loads(text)
+            check_fields(fields)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(f"{path}: the manifest is not valid: {error}") from None
+        fields["resize"] = None if fields["resize"] is None else tuple(fields["resize"])
+        return cls(**fields)
+
+    def require(
+        self,
+        path: object,
+        backbone: str | None = None,
+        resize: Sequence[int] | None = None,
+        num_features: int | None = None,
+    ) -> None:
+        """Raise when the store at `path` was made otherwise than asked; None asks nothing."""
+        wanted = {
+            "backbone": backbone,
+            "resize": None if resize is None else tuple(resize),
+            "num_features": num_features,
+        }
+        for name, value in wanted.items():
+            found = getattr(self, name)
+            if value is not None and found != value:
+                raise ValueError(
+                    f"{path} holds features with {name} {found}, but {name} {value} is asked for; "
+                    "use another store or change the setting"
+                )
+
+
+def check_fields(fields: Any) -> None:
+    """Raise when a parsed manifest lacks a field or has one of another type."""
+    if not isinstance(fields, dict):
+        raise ValueError("expected a JSON object")
+    names = {field.name for field in dataclasses.fields(Manifest)}
+    if set(fields) != names:
+        raise ValueError(f"fields {sorted(set(fields) ^ names)} are missing or unknown")
+    for name in ("num_images", "num_cells", "num_features", "version"):
+        if type(fields[name]) is not int or fields[name] < 1:
+            raise ValueError(f"{name} is {fields[name]!r}, expected a positive whole number")
+    for name in ("source", "backbone", "checksum", "dtype"):
+        if not isinstance(fields[name], str):
+            raise ValueError(f"{name} is {fields[name]!r}, expected text")
+    if fields["version"] != FORMAT_VERSION:
+        raise ValueError(f"format version {fields['version']}, expected {FORMAT_VERSION}")
+    if fields["dtype"] != "float16":
+        raise ValueError(f"dtype {fields['dtype']!r}, expected 'float16'")
+    check_resize(fields["resize"])
+
+
+def check_resize(resize: Any) -> tuple[int, int] | None:
+    """Give `resize` as (short, long) or None; raise when it is neither."""
+    if resize is None:
+        return None
+    sides = list(resize) if isinstance(resize, Sequence) and not isinstance(resize, str) else []
+    if len(sides) != 2 or any(type(side) is not int or side < 1 for side in sides):
+        raise ValueError(f"resize is {resize!r}, expected [short side, long side] in pixels")
+    return sides[0], sides[1]
+
+
+def check_grid(image_id: int, height: int, width: int, resize: tuple[int, int] | None) -> None:
+    """Raise when a grid is empty or larger than the resize allows: 19×32 for 600/1000."""
+    if height < 1 or width < 1:
+        raise ValueError(f"image {image_id} has a grid of {height}×{width} cells")
+    if resize is None:
+        return
+    short, long = (-(-side // STRIDE) for side in resize)
+    if min(height, width) > short or max(height, width) > long:
+        raise ValueError(
+            f"image {image_id} has {height}×{width} = {height * width} cells, but images resized "
+            f"to {resize[0]}/{resize[1]} have at most {short}×{long} = {short * long}: these "
+            "features come from another resize; give the one they were made with"
+        )
+
+
+def fingerprint(
+    image_ids: np.ndarray, heights: np.ndarray, widths: np.ndarray, checksums: np.ndarray
+) -> str:
+    """Hash ids, grids and the checksum of each image's rows, all (images,), to one text."""
+    digest = hashlib.sha256()
+    for array, kind in ((image_ids, "<i8"), (heights, "<i4"), (widths, "<i4"), (checksums, "<u4")):
+        digest.update(np.ascontiguousarray(array, dtype=kind).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,129 @@
+"""The HDF5 side of a feature store: laying out the file, and reading its index back, checked."""
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from data.header import SIZE, Header
+from data.manifest import Manifest, check_grid, fingerprint
+
+
+@dataclasses.dataclass(frozen=True)
+class StoreIndex:
+    """Per image, all (n,) and by ascending id: id, first row, grid, checksum of its rows."""
+
+    manifest: Manifest
+    image_ids: np.ndarray
+    offsets: np.ndarray
+    heights: np.ndarray
+    widths: np.ndarray
+    checksums: np.ndarray
+
+
+def create_file(path: Path, index: Mapping[str, np.ndarray], shape: tuple[int, int]) -> int:
+    """Make the file with its index and room for rows of `shape`; give the byte where they begin."""
+    with h5py.File(
+        path,
+        "w",
+        locking=False,  # some network file systems have no locks; the journal guards the file
+        userblock_size=SIZE,
+        alignment_threshold=1 << 16,
+        alignment_interval=SIZE,
+    ) as file:
+        for name, array in index.items():
+            file[name] = array
+        # one contiguous piece, allocated now and not filled: rows are then written in place
+        creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        creation.set_layout(h5py.h5d.CONTIGUOUS)
+        creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+        creation.set_obj_track_times(False)  # equal contents, equal bytes
+        creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+        space = h5py.h5s.create_simple(shape)
+        rows = h5py.h5d.create(file.id, b"features", h5py.h5t.IEEE_F16LE, space, creation)
+        return int(rows.get_offset())
+
+
+def read_index(descriptor: int, header: Header, path: object) -> StoreIndex:
+    """Read the index of an open store and raise when it is not sound."""
+    try:
+        # through the descriptor, not the name: a file renamed meanwhile cannot be mixed in
+        with (
+            os.fdopen(os.dup(descriptor), "rb") as stream,
+            h5py.File(stream, "r") as file,
+        ):
+            check_rows(file, header, path)
+            manifest = Manifest.parse(str(file.attrs["manifest"]), path)
+            index = StoreIndex(
+                manifest,
+                read_array(file, "image_id", np.int64),
+                read_array(file, "offset", np.int64),
+                read_array(file, "height", np.int32),
+                read_array(file, "width", np.int32),
+                read_array(file, "checksum", np.uint32),
+            )
+            shape = file["features"].shape
+    except KeyError as error:
+        raise ValueError(f"{path} lacks a part of a feature store: {error}") from None
+    except (OSError, RuntimeError, TypeError) as error:
+        raise ValueError(f"{path} cannot be read as HDF5: {error}") from None
+    check_index(index, shape, path)
+    return index
+
+
+def read_array(file: Any, name: str, kind: type) -> np.ndarray:
+    """Read one 1-D array of the index."""
+    found = file[name]
+    if not isinstance(found, h5py.Dataset) or found.ndim != 1 or found.dtype != kind:
+        raise TypeError(f"'{name}' should be one row of {np.dtype(kind)}")
+    array: np.ndarray = found[...]
+    return array
+
+
+def check_rows(file: Any, header: Header, path: object) -> None:
+    """Raise unless the features are one contiguous float16 matrix where the header says."""
+    rows = file["features"]
+    if not isinstance(rows, h5py.Dataset) or rows.ndim != 2 or rows.dtype != np.dtype("<f2"):
+        kind = getattr(rows, "dtype", type(rows).__name__)
+        raise ValueError(f"{path}: 'features' is {kind}, expected a 2-D array of float16")
+    if rows.chunks is not None or rows.external is not None or rows.is_virtual:
+        raise ValueError(f"{path}: 'features' is not stored in one contiguous piece")
+    if rows.id.get_offset() != header.data_offset or rows.size * 2 != header.data_bytes:
+        raise ValueError(f"{path}: 'features' is not where the header says; make the store again")
+
+
+def check_index(index: StoreIndex, shape: tuple[int, int], path: object) -> None:
+    """Raise when ids, grids, offsets, manifest and the number of rows do not agree."""
+    manifest = index.manifest
+    counts = (manifest.num_images, manifest.num_cells, manifest.num_features)
+    if (len(index.image_ids), *shape) != counts:
+        raise ValueError(
+            f"{path}: the manifest says (images, cells, features) = {counts}, "
+            f"the file holds {(len(index.image_ids), *shape)}"
+        )
+    if len({len(array) for array in dataclasses.astuple(index)[1:]}) != 1:
+        raise ValueError(f"{path}: the arrays of the index differ in length")
+    steps = np.diff(index.image_ids)
+    if (steps <= 0).any():
+        image_id = index.image_ids[1:][steps <= 0][0]
+        raise ValueError(f"{path}: image {image_id} is there twice or out of order")
+    try:
+        grids = np.stack([index.heights, index.widths], axis=1)
+        _, first = np.unique(grids, axis=0, return_index=True)  # each shape once: cheap
+        for n in first.tolist():
+            check_grid(int(index.image_ids[n]), int(grids[n, 0]), int(grids[n, 1]), manifest.resize)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    cells = index.heights.astype(np.int64) * index.widths
+    ends = np.cumsum(cells)
+    wrong = index.offsets != ends - cells
+    if wrong.any() or ends[-1] != manifest.num_cells:
+        image_id = index.image_ids[wrong][0] if wrong.any() else index.image_ids[-1]
+        raise ValueError(f"{path}: the rows of image {image_id} lie outside or over others")
+    found = fingerprint(index.image_ids, index.heights, index.widths, index.checksums)
+    if found != manifest.checksum:
+        raise ValueError(f"{path}: the index does not match the manifest's checksum")

@@ -1,0 +1,214 @@
+"""Writing a feature store: complete or absent, in any order, from many threads, resumable."""
+
+import os
+import threading
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import h5py
+import numpy as np
+import torch
+
+from data.destination import refuse_existing, refuse_full_disk
+from data.files import synchronise
+from data.half import to_half
+from data.header import write_all, write_header
+from data.journal import Journal
+from data.manifest import Manifest, check_grid, check_resize, fingerprint
+from data.store_index import create_file
+
+COMMIT_BYTES = 64 << 20  # rows written between two entries in the journal
+
+
+class StoreWriter:
+    """Write the rows of every image in `sizes`, {image_id: (height, width)}, then close.
+
+    Leaving the block without error gives the finished file at `path`; otherwise nothing is there.
+    With `resume`, what was written stays beside `path` and the same call goes on from it.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        sizes: Mapping[int, tuple[int, int]],
+        num_features: int,
+        *,
+        source: str,
+        backbone: str,
+        resize: Sequence[int] | None = None,
+        force: bool = False,
+        resume: bool = False,
+        commit_bytes: int = COMMIT_BYTES,
+    ) -> None:
+        self.path = Path(path)
+        self.partial = self.path.with_name(self.path.name + ".partial")
+        self.resume, self.commit_bytes = resume, commit_bytes
+        self.num_features = num_features
+        self.source, self.backbone, self.resize = source, backbone, check_resize(resize)
+        refuse_existing(self.path, force)
+        self.image_ids, self.heights, self.widths = self.sort_sizes(sizes)
+        cells = self.heights.astype(np.int64) * self.widths
+        self.offsets = np.concatenate([[0], np.cumsum(cells)[:-1]])
+        self.num_cells = int(cells.sum())
+        self.number = {image_id: n for n, image_id in enumerate(self.image_ids.tolist())}
+        self.pending: list[tuple[int, int]] = []  # written, not yet known to be on disk
+        self.pending_bytes = 0
+        self.lock = threading.Lock()
+        self.open()
+
+    def sort_sizes(self, sizes: Mapping[int, tuple[int, int]]) -> tuple[np.ndarray, ...]:
+        """Give image ids (n,), heights and widths by ascending id, after checking every grid."""
+        if not sizes:
+            raise ValueError(f"{self.path}: there are no images to store")
+        if self.num_features < 1:
+            raise ValueError(f"{self.path}: a cell needs at least one feature")
+        for image_id, (height, width) in sizes.items():
+            check_grid(image_id, height, width, self.resize)
+        image_ids = np.array(sorted(sizes), dtype=np.int64)
+        grids = np.array([sizes[image_id] for image_id in image_ids.tolist()], dtype=np.int32)
+        return image_ids, grids[:, 0], grids[:, 1]
+
+    def open(self) -> None:
+        """Go on with an unfinished file of the same contents, or lay out a new one."""
+        self.journal = Journal(self.path.with_name(self.path.name + ".journal"))
+        try:
+            found, self.done = self.journal.read()
+            offset = found.pop("data_offset", None) if found else None
+            if self.resume and found and found != self.identity() and self.partial.exists():
+                raise ValueError(
+                    f"{self.partial} was begun from another source or with other settings "
+                    f"({found.get('source')}); finish that, or delete it and {self.journal.path}"
+                )
+            if not (self.resume and found == self.identity() and self.is_whole(offset)):
+                self.done = {}
+                offset = self.lay_out()
+                self.journal.start({**self.identity(), "data_offset": offset})
+            assert offset is not None
+            self.data_offset: int = offset
+            self.descriptor = os.open(self.partial, os.O_RDWR)
+        except BaseException:
+            self.journal.close(remove=not self.partial.exists())
+            raise
+
+    def identity(self) -> dict[str, Any]:
+        """What makes two unfinished files the same file."""
+        grids = fingerprint(self.image_ids, self.heights, self.widths, np.zeros(0))
+        return {
+            "source": self.source,
+            "backbone": self.backbone,
+            "resize": None if self.resize is None else list(self.resize),
+            "num_features": self.num_features,
+            "grids": grids,
+        }
+
+    def is_whole(self, data_offset: int | None) -> bool:
+        """True when the unfinished file is there with room for all rows."""
+        if data_offset is None or not self.partial.exists():
+            return False
+        return self.partial.stat().st_size >= data_offset + self.data_bytes
+
+    @property
+    def data_bytes(self) -> int:
+        return self.num_cells * self.num_features * 2
+
+    def lay_out(self) -> int:
+        """Make the file, index first, with room for the rows; give the byte where they begin."""
+        refuse_full_disk(self.path, self.data_bytes)
+        index = {
+            "image_id": self.image_ids,
+            "offset": self.offsets,
+            "height": self.heights,
+            "width": self.widths,
+            "checksum": np.zeros(len(self.image_ids), dtype=np.uint32),
+        }
+        offset = create_file(self.partial, index, (self.num_cells, self.num_features))
+        synchronise(self.partial)
+        return offset
+
+    def write(self, image_id: int, rows: np.ndarray | torch.Tensor) -> None:
+        """Store an image's rows (L, F), row-major over its grid; they must be finite in float16."""
+        number = self.number.get(image_id)
+        if number is None:
+            raise ValueError(f"image {image_id} is not one of the images this store was made for")
+        length = int(self.heights[number]) * int(self.widths[number])
+        if tuple(rows.shape) != (length, self.num_features):
+            raise ValueError(
+                f"image {image_id} has rows of shape {tuple(rows.shape)}, "
+                f"expected {(length, self.num_features)}"
+            )
+        half = to_half(image_id, rows)
+        content = half.reshape(-1).view(np.uint8).data
+        offset = self.data_offset + int(self.offsets[number]) * self.num_features * 2
+        try:
+            write_all(self.descriptor, content, offset)
+        except OSError as error:
+            raise OSError(f"{self.partial} cannot be written: {error.strerror}") from error
+        self.record(image_id, zlib.crc32(content), len(content))
+
+    def record(self, image_id: int, checksum: int, num_bytes: int) -> None:
+        """Count an image as done; now and then make sure the disk has it and write that down."""
+        with self.lock:
+            self.pending.append((image_id, checksum))
+            self.pending_bytes += num_bytes
+            if self.pending_bytes < self.commit_bytes:
+                return
+            entries, self.pending, self.pending_bytes = self.pending, [], 0
+        self.commit(entries)
+
+    def commit(self, entries: list[tuple[int, int]]) -> None:
+        """Journal images only after their rows are on disk: a power cut may not leave holes."""
+        os.fdatasync(self.descriptor)
+        with self.lock:
+            self.journal.add(entries)
+            self.done.update(entries)
+
+    def finish(self) -> None:
+        """Complete the index and give the file its name."""
+        self.commit(self.pending)
+        missing = [n for n in self.image_ids.tolist() if n not in self.done]
+        if missing:
+            raise ValueError(
+                f"{self.path}: {len(missing)} images were not written, as {missing[0]}"
+            )
+        checksums = np.array([self.done[n] for n in self.image_ids.tolist()], dtype=np.uint32)
+        manifest = Manifest(
+            source=self.source,
+            backbone=self.backbone,
+            resize=self.resize,
+            num_images=len(self.image_ids),
+            num_cells=self.num_cells,
+            num_features=self.num_features,
+            checksum=fingerprint(self.image_ids, self.heights, self.widths, checksums),
+        )
+        with h5py.File(self.partial, "r+", locking=False) as file:
+            file["checksum"][...] = checksums
+            file.attrs["manifest"] = manifest.dump()
+        write_header(self.descriptor, self.data_offset, self.data_bytes)
+        os.fsync(self.descriptor)
+        os.replace(self.partial, self.path)
+        synchronise(self.path.parent)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        finished = False
+        try:
+            if error is None:
+                self.finish()
+                finished = True
+            elif self.resume:
+                self.commit(self.pending)
+        finally:
+            os.close(self.descriptor)
+            if not finished and not self.resume:
+                self.partial.unlink(missing_ok=True)
+            self.journal.close(remove=finished or not self.resume)

@@ -1,0 +1,98 @@
+"""Checking a feature store from end to end: every row, and every image that questions ask for."""
+
+import os
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from data.convert import run_threads
+from data.half import is_finite
+from data.manifest import Manifest
+from data.questions import load_questions
+from data.store import FeatureStore
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a sound store holds."""
+
+    manifest: Manifest
+    num_bytes: int
+    shapes: dict[tuple[int, int], int]  # {grid: images}, most frequent first
+    num_questions: int
+
+
+def verify_store(
+    path: str | Path,
+    questions: Sequence[str | Path] = (),
+    backbone: str | None = None,
+    resize: Sequence[int] | None = None,
+) -> Report:
+    """Check manifest, counts and bounds, then every row, then that no question lacks its image."""
+    with FeatureStore(path) as store:
+        store.manifest.require(path, backbone, resize)
+        num_questions = check_images(store, questions)
+        check_rows(store)
+        grids, counts = np.unique(
+            np.stack([store.heights, store.widths], axis=1), axis=0, return_counts=True
+        )
+        shapes = {
+            (int(grids[n, 0]), int(grids[n, 1])): int(counts[n])
+            for n in np.argsort(-counts, kind="stable")
+        }
+        return Report(store.manifest, store.header.file_bytes, shapes, num_questions)
+
+
+def check_images(store: FeatureStore, paths: Sequence[str | Path]) -> int:
+    """Raise when a question's image is not in the store; give the number of questions."""
+    if not paths:
+        return 0
+    questions = load_questions(paths)
+    missing = np.unique(questions.image_ids[store.positions(questions.image_ids) < 0])
+    if len(missing):
+        raise ValueError(
+            f"{store.path} lacks {len(missing)} images of the questions in "
+            f"{', '.join(map(str, paths))}: {name_first(missing)}"
+        )
+    return len(questions)
+
+
+def check_rows(store: FeatureStore) -> None:
+    """Read all rows; raise when some are not finite or not what was written, naming the images."""
+
+    def check(place: int) -> tuple[int, bool, bool]:
+        rows = store.view(place)
+        return place, is_finite(rows), zlib.crc32(rows.data) == store.checksums[place]
+
+    num_threads = len(os.sched_getaffinity(0))
+    bar = tqdm(
+        run_threads(check, range(len(store)), num_threads),
+        total=len(store),
+        desc=f"verify {store.path.name}",
+        unit="image",
+    )
+    infinite, changed = [], []
+    for place, finite, same in bar:
+        if not finite:
+            infinite.append(place)
+        elif not same:
+            changed.append(place)
+    for places, what in (
+        (infinite, "hold NaN or infinite features"),
+        (changed, "do not match their checksum"),
+    ):
+        if places:
+            image_ids = store.image_ids[np.sort(places)]
+            raise ValueError(
+                f"{store.path}: {len(places)} images {what}: {name_first(image_ids)}; "
+                "copy or make the store again"
+            )
+
+
+def name_first(image_ids: np.ndarray) -> str:
+    """Write the first few ids."""
+    return ", ".join(map(str, image_ids[:5].tolist())) + (" …" if len(image_ids) > 5 else "")

@@ -1,0 +1,180 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from data.convert import convert_folder
+from data.store import FeatureStore
+from tests.data.official_files import real_folder
+from tests.data.sample_features import write_pth
+
+
+def assert_same(path, tensors):
+    with FeatureStore(path) as store:
+        assert store.image_ids.tolist() == sorted(tensors)
+        for image_id, tensor in tensors.items():
+            _, features, height, width = tensor.shape
+            assert store.size(image_id) == (height, width)
+            expected = tensor.numpy().transpose(0, 2, 3, 1).reshape(height * width, features)
+            np.testing.assert_array_equal(store.rows(image_id), expected.astype(np.float16))
+
+
+@pytest.mark.parametrize("num_threads", [1, 3])
+def test_cells_are_row_major_and_images_keep_their_ids(tmp_path, num_threads):
+    tensors = write_pth(tmp_path / "pth")
+    copied = convert_folder(tmp_path / "pth", tmp_path / "a.h5", num_threads=num_threads)
+    assert copied == len(tensors)
+    assert_same(tmp_path / "a.h5", tensors)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.h5", "pth"]
+
+
+def test_files_of_the_oldest_format_are_converted_too(tmp_path):
+    tensors = write_pth(tmp_path / "pth", 2)
+    for image_id, tensor in tensors.items():
+        path = tmp_path / "pth" / f"{image_id}.pth"
+        torch.save(tensor, path, _use_new_zipfile_serialization=False)
+    convert_folder(tmp_path / "pth", tmp_path / "a.h5")
+    assert_same(tmp_path / "a.h5", tensors)
+
+
+CHILD = """
+import sys, time
+import data.convert as convert
+load, count = convert.load_tensor, 0
+def slow(path):
+    global count
+    count += 1
+    if count > 12 + 5:  # the scan of twelve, then five copies: stand still until killed
+        time.sleep(60)
+    return load(path)
+convert.load_tensor = slow
+convert.convert_folder(sys.argv[1], sys.argv[2], num_threads=1, commit_bytes=1)
+"""
+
+
+def test_a_killed_conversion_goes_on_without_redoing_what_is_done(tmp_path):
+    tensors = write_pth(tmp_path / "pth", 12)
+    output = tmp_path / "a.h5"
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(tmp_path / "pth"), str(output)],
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
+    )
+    journal = tmp_path / "a.h5.journal"
+    deadline = time.monotonic() + 30
+    while not (journal.exists() and journal.read_text().count("\n") == 1 + 5):
+        assert time.monotonic() < deadline
+        assert child.poll() is None
+        time.sleep(0.02)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert not output.exists()
+    assert convert_folder(tmp_path / "pth", output, num_threads=2) == 12 - 5
+    assert_same(output, tensors)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.h5", "pth"]
+    convert_folder(tmp_path / "pth", tmp_path / "b.h5")
+    assert output.read_bytes() == (tmp_path / "b.h5").read_bytes()
+
+
+def interrupt(source, output):
+    """Leave a conversion unfinished by an image that cannot be stored, and repair the image."""
+    victim = max(source.iterdir(), key=lambda path: int(path.stem))
+    good, times = victim.read_bytes(), victim.stat()
+    tensor = torch.load(victim, weights_only=True)
+    tensor[0, 0, 0, 0] = torch.inf
+    torch.save(tensor, victim)
+    os.utime(victim, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with pytest.raises(ValueError, match=f"image {victim.stem} has features that are NaN or inf"):
+        convert_folder(source, output, num_threads=1, commit_bytes=1)
+    assert len(good) == len(victim.read_bytes())
+    victim.write_bytes(good)
+    os.utime(victim, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def test_a_torn_line_of_the_journal_is_not_believed(tmp_path):
+    tensors = write_pth(tmp_path / "pth", 6)
+    interrupt(tmp_path / "pth", tmp_path / "a.h5")
+    journal = tmp_path / "a.h5.journal"
+    text = journal.read_text()
+    journal.write_text(text[:-4])  # inside the last checksum
+    assert text.count("\n") == 1 + 5
+    assert convert_folder(tmp_path / "pth", tmp_path / "a.h5") == 2
+    assert_same(tmp_path / "a.h5", tensors)
+
+
+def test_an_unfinished_store_of_other_files_is_not_gone_on_with(tmp_path):
+    write_pth(tmp_path / "pth", 6)
+    interrupt(tmp_path / "pth", tmp_path / "a.h5")
+    torch.save(torch.zeros(1, 4, 19, 25), tmp_path / "pth" / "1.pth")
+    with pytest.raises(ValueError, match=r"a\.h5\.partial was begun from another source"):
+        convert_folder(tmp_path / "pth", tmp_path / "a.h5")
+    assert not (tmp_path / "a.h5").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("notes.txt", b"hello", "notes.txt is not named <image_id>.pth"),
+        ("cat.pth", torch.zeros(1, 4, 2, 2), "cat.pth is not named <image_id>.pth"),
+        ("01.pth", torch.zeros(1, 4, 2, 2), "are the same image"),
+        ("5.pth", b"hello", "5.pth cannot be read as a tensor"),
+        ("5.pth", b"PK\x03\x04hello", "5.pth cannot be read as a tensor"),
+        ("5.pth", {"features": torch.zeros(2)}, "5.pth holds no tensor"),
+        ("5.pth", torch.zeros(1, 4, 2, 2, dtype=torch.int64), "5.pth holds no tensor of floating"),
+        ("5.pth", torch.zeros(4, 2, 2), r"5.pth has shape \[4, 2, 2\]"),
+        ("5.pth", torch.zeros(2, 4, 2, 2), r"5.pth has shape \[2, 4, 2, 2\]"),
+        ("5.pth", torch.zeros(1, 4, 0, 2), r"5.pth has shape \[1, 4, 0, 2\]"),
+        ("5.pth", torch.zeros(1, 3, 2, 2), "5.pth has 3 features a cell, but .*1.pth has 4"),
+        ("5.pth", torch.zeros(1, 4, 20, 32), "image 5 has 20×32 = 640 cells"),
+    ],
+)
+def test_foreign_files_are_refused_and_nothing_is_written(tmp_path, name, content, message):
+    write_pth(tmp_path / "pth", 2)
+    if isinstance(content, bytes):
+        (tmp_path / "pth" / name).write_bytes(content)
+    else:
+        torch.save(content, tmp_path / "pth" / name)
+    with pytest.raises(ValueError, match=message):
+        convert_folder(tmp_path / "pth", tmp_path / "a.h5")
+    assert [path.name for path in tmp_path.iterdir()] == ["pth"]
+
+
+def test_a_pickle_that_would_run_code_is_refused(tmp_path):
+    class Payload:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "ran"),)
+
+    write_pth(tmp_path / "pth", 1)
+    torch.save(Payload(), tmp_path / "pth" / "5.pth")
+    with pytest.raises(ValueError, match=r"5.pth cannot be read as a tensor"):
+        convert_folder(tmp_path / "pth", tmp_path / "a.h5")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_an_overflow_to_infinity_names_the_image(tmp_path):
+    write_pth(tmp_path / "pth", 2)
+    torch.save(torch.full((1, 4, 2, 2), 7e4), tmp_path / "pth" / "5.pth")
+    with pytest.raises(ValueError, match=r"image 5 has a feature of 7e\+04, more than float16"):
+        convert_folder(tmp_path / "pth", tmp_path / "a.h5")
+    assert not (tmp_path / "a.h5").exists()
+
+
+def test_an_empty_or_absent_folder_is_refused(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="holds no <image_id>"):
+        convert_folder(tmp_path / "empty", tmp_path / "a.h5")
+    with pytest.raises(FileNotFoundError, match="absent is not a folder"):
+        convert_folder(tmp_path / "absent", tmp_path / "a.h5")
+
+
+@pytest.mark.real
+def test_real_features_are_converted_to_the_last_cell(tmp_path):
+    folder = real_folder() / "features" / "val2014"
+    convert_folder(folder, tmp_path / "a.h5", backbone="mobilenet", resize=[384, 640])
+    tensors = {int(path.stem): torch.load(path, weights_only=True) for path in folder.glob("*.pth")}
+    assert_same(tmp_path / "a.h5", tensors)
