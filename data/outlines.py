@@ -1,0 +1,91 @@
+"""Outlines of the named shapes: what the scenes draw and what the patch descriptor looks for."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+Outline = np.ndarray  # (n, 2) x to the right, y downwards, within [-1, 1]
+
+SHAPES = ("circle", "square", "triangle", "diamond", "cross", "star", "heart", "ring")
+RING_HOLE = 0.55  # radius of the hole of a ring, as a share of its own radius
+
+
+def trace_outline(shape: str) -> Outline:
+    """The polygon of a shape, (n, 2); a ring's is its outer edge."""
+    return _TRACERS[shape]()
+
+
+def rotate(outline: Outline, degrees: float) -> Outline:
+    """Turn an outline about its centre."""
+    angle = np.deg2rad(degrees)
+    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    return outline @ turn
+
+
+def fill_mask(shape: str, radius: float, size: int, samples: int = 4) -> np.ndarray:
+    """Coverage in [0, 1] of every pixel of a (size, size) window by a shape at its centre."""
+    fine = (np.arange(size * samples) + 0.5) / samples - size / 2
+    x, y = np.meshgrid(fine / radius, fine / radius)
+    inside = contains(trace_outline(shape), x, y)
+    if shape == "ring":
+        inside &= np.hypot(x, y) > RING_HOLE
+    return inside.reshape(size, samples, size, samples).mean(axis=(1, 3)).astype(np.float32)
+
+
+def contains(outline: Outline, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Which points lie inside a polygon: an odd number of edges to their right."""
+    inside = np.zeros(x.shape, dtype=bool)
+    for (x1, y1), (x2, y2) in zip(outline, np.roll(outline, -1, axis=0), strict=True):
+        if y1 == y2:
+            continue
+        crosses = (y1 > y) != (y2 > y)
+        inside ^= crosses & (x < x1 + (y - y1) * (x2 - x1) / (y2 - y1))
+    return inside
+
+
+def _trace_circle() -> Outline:
+    angle = np.linspace(0, 2 * np.pi, 48, endpoint=False)
+    return np.stack([np.cos(angle), np.sin(angle)], axis=1)
+
+
+def _trace_square() -> Outline:
+    return 0.86 * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+
+
+def _trace_triangle() -> Outline:
+    return np.array([[0.0, -0.95], [1.0, 0.8], [-1.0, 0.8]])
+
+
+def _trace_diamond() -> Outline:
+    return np.array([[0.0, -1.0], [0.8, 0.0], [0.0, 1.0], [-0.8, 0.0]])
+
+
+def _trace_cross() -> Outline:
+    arm = 0.33
+    quarter = np.array([[arm, -1.0], [arm, -arm], [1.0, -arm]])
+    return np.concatenate([rotate(quarter, 90.0 * turn) for turn in range(4)])
+
+
+def _trace_star() -> Outline:
+    angle = np.arange(10) * np.pi / 5 - np.pi / 2
+    radius = np.where(np.arange(10) % 2 == 0, 1.0, 0.42)
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+
+
+def _trace_heart() -> Outline:
+    t = np.linspace(0, 2 * np.pi, 48, endpoint=False)
+    x = 16 * np.sin(t) ** 3
+    y = 13 * np.cos(t) - 5 * np.cos(2 * t) - 2 * np.cos(3 * t) - np.cos(4 * t)
+    return np.stack([x / 16.5, -(y + 2.5) / 15.5], axis=1)
+
+
+_TRACERS: dict[str, Callable[[], Outline]] = {
+    "circle": _trace_circle,
+    "square": _trace_square,
+    "triangle": _trace_triangle,
+    "diamond": _trace_diamond,
+    "cross": _trace_cross,
+    "star": _trace_star,
+    "heart": _trace_heart,
+    "ring": _trace_circle,
+}

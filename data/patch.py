@@ -1,0 +1,151 @@
+"""The `patch` backbone: a fixed description of image patches, one vector for each cell of a grid.
+
+Legend: h, w cells; H, W analysis pixels (PIXELS a cell); S shapes; R radii; C colour names.
+"""
+
+import functools
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from data.colors import NAMES, name_pixels
+from data.outlines import SHAPES
+from data.templates import RADII, match_templates, spread_maximum
+
+CELL = 24  # pixels of the resized image a cell
+PIXELS = 12  # analysis pixels a cell
+SHORTEST, LARGEST_SHORT, LONGEST = 8, 10, 16  # cells a side
+ORIENTATIONS = 6
+PEAK_GAIN = 3.0  # few cells hold an object: without it they drown in the background
+PEAK_REACH = 9  # analysis pixels: of two peaks closer than this only the higher one counts
+NUM_FEATURES = (
+    (2 * len(NAMES) + 2)  # colour names and figure, in the cell and around it
+    + len(RADII) * len(SHAPES)  # responses
+    + (1 + len(SHAPES) + len(RADII) + len(NAMES))  # the peak
+    + (6 + ORIENTATIONS)  # texture
+)
+
+
+def choose_grid(width: int, height: int, cell: int = CELL) -> tuple[int, int]:
+    """Rows and columns for an image of this size in pixels.
+
+    The image is scaled so that its short side has 8 to 10 cells and its long side at most 16; an
+    image that already has is not scaled. Nine cells are avoided: the 10×10 basis resonates there.
+    """
+    short = min(width, height) / cell
+    scale = min(max(SHORTEST / short, 1.0), LARGEST_SHORT / short) / cell
+    sides = [min(max(round(side * scale), SHORTEST), LONGEST) for side in (height, width)]
+    rows, columns = (10 if side == 9 else side for side in sides)
+    return rows, columns
+
+
+def describe(image: Image.Image, cell: int = CELL) -> np.ndarray:
+    """Describe every cell of an image, (h, w, NUM_FEATURES) float32; any mode and size will do."""
+    image = flatten(image)
+    rows, columns = choose_grid(*image.size, cell)
+    size = (columns * CELL, rows * CELL)
+    if image.size != size:
+        image = image.resize(size, Image.Resampling.BILINEAR)
+    pixels = np.asarray(image)
+    names = halve(name_pixels(pixels))  # (C, H, W)
+    background = int(names.mean(axis=(1, 2)).argmax())
+    figure = 1 - names[background]  # what does not have the most common colour
+    responses = match_templates(figure)  # (R, S, H, W)
+    seen = np.concatenate([names, figure[None]])
+    parts = [
+        average_cells(seen, PIXELS),
+        average_cells(seen, 2 * PIXELS),  # so that an object across a border is seen whole
+        pool_responses(responses),
+        describe_peaks(responses, names, background),
+        describe_texture(pixels),
+    ]
+    return np.concatenate(parts, dtype=np.float32).transpose(1, 2, 0).copy()
+
+
+def flatten(image: Image.Image) -> Image.Image:
+    """Upright RGB: EXIF orientation applied, transparency laid on white, greys repeated."""
+    image = ImageOps.exif_transpose(image)
+    if image.mode.startswith("I"):  # 16 bits a pixel, which PIL would clip rather than scale
+        image = Image.fromarray((np.asarray(image) >> 8).clip(0, 255).astype(np.uint8))
+    if "A" in image.getbands() or "transparency" in image.info:
+        image = image.convert("RGBA")
+        sheet = Image.new("RGBA", image.size, (255, 255, 255, 255))
+        image = Image.alpha_composite(sheet, image)
+    return image.convert("RGB")
+
+
+def halve(maps: np.ndarray) -> np.ndarray:
+    """Mean over blocks of 2×2, (n, 2H, 2W) to (n, H, W): from CELL to PIXELS pixels a cell."""
+    down = maps[:, 0::2] + maps[:, 1::2]
+    return (down[..., 0::2] + down[..., 1::2]) / 4
+
+
+@functools.lru_cache(maxsize=64)
+def _averaging_matrix(cells: int, window: int) -> np.ndarray:
+    """(cells, cells·PIXELS): each row averages the window centred on a cell, cut at the edge."""
+    centre = (np.arange(cells)[:, None] + 0.5) * PIXELS
+    pixel = np.arange(cells * PIXELS) + 0.5
+    near = (np.abs(pixel - centre) < window / 2).astype(np.float32)
+    return near / near.sum(axis=1, keepdims=True)
+
+
+def average_cells(maps: np.ndarray, window: int) -> np.ndarray:
+    """Mean over a window of `window` pixels a side centred on each cell, (n, H, W) to (n, h, w)."""
+    rows, columns = (side // PIXELS for side in maps.shape[1:])
+    across = maps @ _averaging_matrix(columns, window).T
+    return np.asarray(_averaging_matrix(rows, window) @ across)
+
+
+def pool_responses(responses: np.ndarray) -> np.ndarray:
+    """Highest positive response of every template within each cell, (R·S, h, w)."""
+    height, width = responses.shape[2:]
+    blocks = responses.reshape(-1, height // PIXELS, PIXELS, width).max(axis=2)
+    highest = np.maximum(blocks[..., ::PIXELS], 0)
+    for offset in range(1, PIXELS):
+        np.maximum(highest, blocks[..., offset::PIXELS], out=highest)
+    return highest
+
+
+def describe_peaks(responses: np.ndarray, names: np.ndarray, background: int) -> np.ndarray:
+    """What the strongest object centred in each cell is, (1+S+R+C, h, w); zero where none is.
+
+    An object has one peak, so exactly one cell reports it however it straddles the grid.
+    """
+    num_radii, num_shapes, height, width = responses.shape
+    depth = 1 + num_shapes + num_radii + len(names)
+    described = np.zeros((depth, height // PIXELS, width // PIXELS), dtype=np.float32)
+    best = responses.reshape(-1, height, width).max(axis=0)
+    peaks = (best > 0.6) & (best >= spread_maximum(best, PEAK_REACH))
+    half = PIXELS // 2
+    for y, x in np.argwhere(peaks):
+        gate = 1 / (1 + np.exp(-(best[y, x] - 0.72) / 0.03))
+        place = (slice(None), y // PIXELS, x // PIXELS)
+        if PEAK_GAIN * gate <= described[place][0]:
+            continue
+        window = names[:, max(y - half, 0) : y + half + 1, max(x - half, 0) : x + half + 1]
+        color = window.sum(axis=(1, 2))
+        color[background] = 0
+        here = responses[:, :, y, x]
+        kinds = [contrast(here.max(axis=0)), contrast(here.max(axis=1))]
+        described[place] = (
+            PEAK_GAIN * gate * np.concatenate([[1], *kinds, color / (color.sum() + 1)])
+        )
+    return described
+
+
+def contrast(responses: np.ndarray, temperature: float = 0.03) -> np.ndarray:
+    """Softmax: which of the responses wins, and how clearly."""
+    raised = np.exp((responses - responses.max()) / temperature)
+    return np.asarray(raised / raised.sum())
+
+
+def describe_texture(pixels: np.ndarray) -> np.ndarray:
+    """Mean and spread of the channels, strength of edges by orientation: (6+ORIENTATIONS, h, w)."""
+    values = halve(pixels.transpose(2, 0, 1).astype(np.float32) / 255)
+    mean = average_cells(values, PIXELS)
+    spread = np.sqrt(np.maximum(average_cells(values**2, PIXELS) - mean**2, 0))
+    down, right = np.gradient(values.mean(axis=0))
+    angle = np.arctan2(down, right) % np.pi
+    index = np.minimum((angle * (ORIENTATIONS / np.pi)).astype(np.int64), ORIENTATIONS - 1)
+    edges = np.hypot(down, right) * (index == np.arange(ORIENTATIONS)[:, None, None])
+    return np.concatenate([mean, spread, 4 * average_cells(edges, PIXELS)])

@@ -1,0 +1,97 @@
+"""How far one gets without the picture, or without the question: what a model must beat."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+import numpy as np
+
+from data.accuracy import score_results
+from data.questions import Annotation, load_annotations, load_questions, match_annotations
+from data.splits import Folder
+from data.store import FeatureStore
+
+NUM_NEIGHBOURS = 25
+CEILING = "all right answers"
+
+
+def measure_baselines(folder: Folder) -> dict[str, float]:
+    """Official val accuracy, in percent, of predictors that are blind on one eye."""
+    train, train_texts = load_annotated(folder, "train")
+    val, val_texts = load_annotated(folder, "val")
+    types = [each.question_type for each in train]
+    overall = majority(train)
+    by_type, by_text = majority_by(train, types), majority_by(train, train_texts)
+    guesses = {
+        "question only: most frequent answer": [overall] * len(val),
+        "question only: by question type": [by_type[each.question_type] for each in val],
+        "question only: by question string": [
+            by_text.get(text, by_type[each.question_type])
+            for each, text in zip(val, val_texts, strict=True)
+        ],
+        "image only: nearest pictures of train": guess_by_neighbours(folder, train, val),
+        "image only: best single answer a picture (a bound)": guess_by_picture(val),
+        CEILING: [each.multiple_choice_answer for each in val],
+    }
+    return {name: score(val, answers) for name, answers in guesses.items()}
+
+
+def load_annotated(folder: Folder, split: str) -> tuple[list[Annotation], list[str]]:
+    """The annotations of a split and their questions' texts, in the same order."""
+    questions = load_questions(folder.question_files(split))
+    return match_annotations(
+        questions, load_annotations(folder.annotation_files(split))
+    ), questions.texts
+
+
+def score(annotations: list[Annotation], answers: list[str]) -> float:
+    """Official accuracy in percent."""
+    ids = [each.question_id for each in annotations]
+    return score_results(annotations, dict(zip(ids, answers, strict=True))).overall
+
+
+def majority(annotations: Iterable[Annotation]) -> str:
+    """The answer that is right most often."""
+    counts = Counter(each.multiple_choice_answer for each in annotations)
+    return min(counts, key=lambda answer: (-counts[answer], answer))
+
+
+def majority_by(annotations: list[Annotation], keys: Iterable[object]) -> dict[object, str]:
+    """The answer that is right most often among the annotations of each key."""
+    groups: dict[object, list[Annotation]] = defaultdict(list)
+    for key, annotation in zip(keys, annotations, strict=True):
+        groups[key].append(annotation)
+    return {key: majority(group) for key, group in groups.items()}
+
+
+def guess_by_picture(annotations: list[Annotation]) -> list[str]:
+    """For each question the answer that is right most often about its picture: it peeks."""
+    best = majority_by(annotations, [each.image_id for each in annotations])
+    return [best[each.image_id] for each in annotations]
+
+
+def guess_by_neighbours(
+    folder: Folder, train: list[Annotation], val: list[Annotation]
+) -> list[str]:
+    """For each question the most frequent answer about the most similar pictures of train."""
+    train_ids, train_features = summarise_images(folder, "train")
+    val_ids, val_features = summarise_images(folder, "val")
+    scale = train_features.std(axis=0) + 1e-6
+    train_features, val_features = train_features / scale, val_features / scale
+    distance = (train_features**2).sum(axis=1) - 2 * val_features @ train_features.T
+    near = np.argpartition(distance, min(NUM_NEIGHBOURS, len(train_ids) - 1))[:, :NUM_NEIGHBOURS]
+    by_image: dict[int, list[Annotation]] = defaultdict(list)
+    for each in train:
+        by_image[each.image_id].append(each)
+    guess = {
+        image_id: majority(each for row in rows for each in by_image[int(train_ids[row])])
+        for image_id, rows in zip(val_ids.tolist(), near, strict=True)
+    }
+    return [guess[each.image_id] for each in val]
+
+
+def summarise_images(folder: Folder, split: str) -> tuple[np.ndarray, np.ndarray]:
+    """The ids (n,) and the mean and highest features (n, 2F) of the images of a split."""
+    with FeatureStore(folder.store(split)) as store:
+        rows = [store.rows(image_id).astype(np.float32) for image_id in store.image_ids.tolist()]
+        ids = store.image_ids.copy()
+    return ids, np.stack([np.concatenate([each.mean(axis=0), each.max(axis=0)]) for each in rows])

@@ -1,0 +1,54 @@
+"""The vocabulary and the answer list of a data folder, built once and then kept."""
+
+from dataclasses import dataclass
+
+from data.answers import AnswerList
+from data.questions import load_annotations, load_questions, match_annotations
+from data.splits import Folder
+from data.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a folder's questions and answers are made of, and whether it was built just now."""
+
+    vocabulary: Vocabulary
+    answers: AnswerList
+    built: bool
+
+
+def annotated_splits(folder: Folder) -> str:
+    """The splits of a folder that have questions and annotations, such as "train+val"."""
+    names = [
+        name
+        for name in ("train", "val")
+        if folder.questions(name).is_file() and folder.annotations(name).is_file()
+    ]
+    if "train" not in names:
+        raise FileNotFoundError(
+            f"{folder.root} needs {folder.questions('train').name} and "
+            f"{folder.annotations('train').name} (see docs/data.md)"
+        )
+    return "+".join(names)
+
+
+def prepare_words(folder: Folder, more_than: int = 8) -> Words:
+    """Build vocabulary.json and answers.json from train and val; what is there already stays."""
+    there = [path.is_file() for path in (folder.vocabulary, folder.answers)]
+    if all(there):
+        return Words(Vocabulary.load(folder.vocabulary), AnswerList.load(folder.answers), False)
+    splits = annotated_splits(folder)
+    questions = load_questions(folder.question_files(splits))
+    annotations = match_annotations(questions, load_annotations(folder.annotation_files(splits)))
+    # both are computed before either is written: an error leaves nothing behind
+    vocabulary = Vocabulary.build(questions.texts)
+    answers = AnswerList.build(annotations, more_than=more_than)
+    if there[0]:
+        vocabulary = Vocabulary.load(folder.vocabulary)
+    else:
+        vocabulary.save(folder.vocabulary)
+    if there[1]:
+        answers = AnswerList.load(folder.answers)
+    else:
+        answers.save(folder.answers)
+    return Words(vocabulary, answers, True)

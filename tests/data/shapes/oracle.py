@@ -1,0 +1,62 @@
+"""Answers read off a scene's description by other code: a second source for the templates."""
+
+import re
+from collections import Counter
+from typing import Any
+
+SINGULAR = {
+    "circles": "circle",
+    "squares": "square",
+    "triangles": "triangle",
+    "diamonds": "diamond",
+    "crosses": "cross",
+    "stars": "star",
+    "hearts": "heart",
+    "rings": "ring",
+}
+
+
+def derive(question: str, scene: dict[str, Any]) -> str:
+    """The answer to a question about a scene of shapes_metadata.json; ambiguity fails."""
+    words = re.sub(r"[?]", "", question).split()
+    objects = scene["objects"]
+
+    def matching(*kinds: str) -> list[dict[str, Any]]:
+        return [o for o in objects if all(k in (o["shape"], o["color"]) for k in kinds)]
+
+    def only(found: list[dict[str, Any]]) -> dict[str, Any]:
+        assert len(found) == 1, question
+        return found[0]
+
+    match words:
+        case ["Is", "there", _, color, shape]:
+            return "yes" if matching(color, shape) else "no"
+        case ["Is", "there", "a" | "anything", kind]:
+            return "yes" if matching(kind) else "no"
+        case ["Are", "there", "both", one, "and", other, *_]:
+            pair = [matching(SINGULAR.get(kind, kind)) for kind in (one, other)]
+            return "yes" if all(pair) else "no"
+        case ["Are", "the", s1, "and", "the", s2, "the", "same", "color"]:
+            return "yes" if only(matching(s1))["color"] == only(matching(s2))["color"] else "no"
+        case ["How", "many", color, "objects", "are", "there"]:
+            return str(len(matching(color)))
+        case ["How", "many", shapes, "are", "there"]:
+            return str(len(matching(SINGULAR[shapes])))
+        case ["What", "color", "is", "the", "background"]:
+            return str(scene["background"])
+        case ["What", attribute, "is", "the", "big", "object"]:
+            return str(only([o for o in objects if o["big"]])[attribute])
+        case ["What", "color", "is", "the", shape]:
+            return str(only(matching(shape))["color"])
+        case ["What", "shape", "is", "the", color, "object"]:
+            return str(only(matching(color))["shape"])
+        case ["Are", "there", "more", one, "or", other, *_]:
+            numbers = [len(matching(SINGULAR.get(kind, kind))) for kind in (one, other)]
+            return (
+                "equal" if numbers[0] == numbers[1] else one if numbers[0] > numbers[1] else other
+            )
+        case ["What", "is", "the", "most", "common", attribute, *_]:
+            (first, most), *rest = Counter(o[attribute] for o in objects).most_common(2)
+            assert not rest or most > rest[0][1], question
+            return str(first)
+    raise AssertionError(f"no rule for {question}")

@@ -1,0 +1,175 @@
+"""The dataset as files: official, decidable, deterministic, whole or absent."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from data.answers import AnswerList
+from data.files import read_json
+from data.human_attention import Blackness, list_looked_at, read_distributions
+from data.patch import describe
+from data.questions import load_annotations, load_questions, match_annotations
+from data.shapes.baselines import CEILING, measure_baselines
+from data.shapes.build import Sizes, build_shapes, claim
+from data.shapes.report import describe_dataset
+from data.splits import Folder
+from data.store import FeatureStore
+from data.vocabulary import Vocabulary
+from tests.data.shapes.oracle import derive
+
+SMALL = Sizes(train=100, val=30, test=8, human=30)
+TINY = Sizes(train=12, val=2, test=2, human=4)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    """A small dataset made by two workers."""
+    root = tmp_path_factory.mktemp("data") / "shapes"
+    assert build_shapes(root, sizes=SMALL, num_workers=2)
+    return Folder(root)
+
+
+def hash_files(root: Path) -> dict[str, str]:
+    """The SHA-256 of every file under a folder."""
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_an_oracle_derives_the_majority_answer_of_every_question(folder: Folder) -> None:
+    scenes = read_json(folder.root / "shapes_metadata.json")["scenes"]
+    for split in ("train", "val"):
+        questions = load_questions([folder.questions(split)])
+        annotations = load_annotations([folder.annotations(split)])
+        for text, annotation in zip(
+            questions.texts, match_annotations(questions, annotations), strict=True
+        ):
+            answer = derive(text, scenes[str(annotation.image_id)])
+            assert answer == annotation.multiple_choice_answer
+            assert annotation.answers.count(answer) >= 6
+
+
+def test_official_loaders_read_every_split(folder: Folder) -> None:
+    sizes = {}
+    for split in ("train", "val", "test", "test-dev"):
+        questions = load_questions([folder.questions(split)])
+        sizes[split] = len(questions)
+        with FeatureStore(folder.store(split)) as store:
+            for image_id in np.unique(questions.image_ids).tolist():
+                height, width = store.size(image_id)
+                with Image.open(folder.images(split, image_id)) as image:
+                    assert image.size == (24 * width, 24 * height)
+    assert sizes == {"train": 1000, "val": 300, "test": 80, "test-dev": 20}
+    test = set(load_questions([folder.questions("test")]).ids.tolist())
+    assert set(load_questions([folder.questions("test-dev")]).ids.tolist()) < test
+
+
+def test_stored_features_are_the_description_of_the_stored_picture(folder: Folder) -> None:
+    with FeatureStore(folder.store("val")) as store:
+        for image_id in store.image_ids[:5].tolist():
+            with Image.open(folder.images("val", image_id)) as image:
+                described = describe(image).reshape(-1, store.num_features).astype(np.float16)
+            np.testing.assert_array_equal(store.rows(image_id), described)
+
+
+def test_vocabulary_knows_every_word_and_the_list_nearly_every_answer(folder: Folder) -> None:
+    vocabulary, answers = Vocabulary.load(folder.vocabulary), AnswerList.load(folder.answers)
+    for split in ("train", "val", "test"):
+        for text in load_questions([folder.questions(split)]).texts:
+            assert 1 not in vocabulary.encode(text)
+    known = [
+        each.multiple_choice_answer in answers.index
+        for each in load_annotations(folder.annotation_files("val"))
+    ]
+    assert np.mean(known) > 0.95
+
+
+def test_blind_predictors_stay_below_half_and_the_truth_reaches_all(folder: Folder) -> None:
+    scores = measure_baselines(folder)
+    assert scores.pop(CEILING) > 97
+    assert len(scores) == 5
+    assert max(scores.values()) < 50
+    assert "14 templates" in describe_dataset(folder)
+
+
+def test_human_maps_join_by_v1_ids_and_lie_on_the_objects_that_matter(folder: Folder) -> None:
+    metadata = read_json(folder.root / "shapes_metadata.json")
+    looked_at = list_looked_at(folder, "val")
+    assert len(looked_at) == 30
+    on_objects = []
+    for looked in looked_at:
+        scene = metadata["scenes"][str(looked.image_id)]
+        question_id = looked.question_id // 10 * 1000 + looked.question_id % 10
+        question = metadata["questions"][str(question_id)]
+        assert derive(looked.text, scene) == question["answer"]
+        near = np.zeros((scene["height"], scene["width"]), dtype=bool)
+        for number in question["objects"]:
+            left, top, right, bottom = scene["objects"][number]["box"]
+            near[int(max(top - 1, 0)) : int(bottom) + 2, int(max(left - 1, 0)) : int(right) + 2] = 1
+        maps = read_distributions(looked, *near.shape, Blackness())
+        on_objects += [cells[near.reshape(-1)].sum() for cells in maps]
+    assert len(on_objects) > 60
+    assert np.mean(on_objects) > 0.8
+
+
+def test_same_seed_gives_the_same_bytes_whatever_the_number_of_workers(tmp_path: Path) -> None:
+    for name, workers in (("one", 1), ("two", 2)):
+        build_shapes(tmp_path / name, seed=5, sizes=TINY, num_workers=workers)
+    assert hash_files(tmp_path / "one") == hash_files(tmp_path / "two")
+
+
+def test_second_build_does_nothing_and_another_seed_is_refused_until_forced(tmp_path: Path) -> None:
+    root = tmp_path / "shapes"
+    assert build_shapes(root, sizes=TINY, num_workers=1)
+    before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
+    assert not build_shapes(root, sizes=TINY, num_workers=1)
+    assert before == {path: path.stat().st_mtime_ns for path in root.rglob("*")}
+    with pytest.raises(ValueError, match=r"'seed': 0.*'seed': 1.*data.force=true"):
+        build_shapes(root, seed=1, sizes=TINY, num_workers=1)
+    assert build_shapes(root, seed=1, sizes=TINY, num_workers=1, force=True)
+    assert read_json(root / "shapes.json")["seed"] == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["shapes"]
+
+
+def test_a_folder_with_other_files_is_left_alone_even_when_forced(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("do not delete")
+    with pytest.raises(ValueError, match=r"no shapes\.json"):
+        build_shapes(tmp_path, sizes=TINY, num_workers=1, force=True)
+    assert (tmp_path / "thesis.txt").read_text() == "do not delete"
+
+
+def test_killed_build_leaves_no_dataset_and_the_next_one_succeeds(tmp_path: Path) -> None:
+    root = tmp_path / "shapes"
+    code = (
+        "from pathlib import Path; from data.shapes.build import *\n"
+        f"build_shapes(Path({str(root)!r}), sizes=Sizes(train=80, val=2, test=2), num_workers=1)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    pictures = tmp_path / ".shapes.partial" / "images" / "train2014"
+    deadline = time.monotonic() + 60
+    while not (pictures.is_dir() and any(pictures.iterdir())) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert any(pictures.iterdir())
+    assert not root.exists()
+    assert build_shapes(root, sizes=TINY, num_workers=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["shapes"]
+
+
+def test_two_runs_do_not_fill_one_folder(tmp_path: Path) -> None:
+    with (
+        claim(tmp_path / ".shapes.partial"),
+        pytest.raises(ValueError, match="another run is filling"),
+    ):
+        build_shapes(tmp_path / "shapes", sizes=TINY, num_workers=1)

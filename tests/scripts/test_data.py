@@ -1,0 +1,85 @@
+"""The command that makes, downloads and checks datasets."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from data.splits import Folder
+from scripts import data
+from tests.data.loopback import Site, serve
+from tests.data.sample_folder import add_images, fill_folder
+from tests.data.test_vqa_v2 import publish
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    """Run the command in this process; give its exit code."""
+    monkeypatch.setattr(sys, "argv", ["data", *words])
+    try:
+        data.main()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+def test_vqa_v2_is_fetched_and_words_are_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "vqa"
+    with serve(Site(publish(tmp_path), ranges=False, cut_after=200, cuts=2)) as site:
+        words = ["data=vqa_v2", f"data.root={root}", f"data.url={site.url}", "data.pause=0"]
+        assert run(monkeypatch, *words) == 0
+        first = capsys.readouterr().out
+        assert run(monkeypatch, *words) == 0
+        second = capsys.readouterr().out
+    assert "built" in first
+    assert "172 + 84 + 169 GB" in first
+    assert "kept" in second
+    assert Folder(root).answers.is_file()
+
+
+def test_a_missing_server_ends_in_one_sentence_and_code_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serve(Site({})) as site:
+        words = ["data=vqa_v2", f"data.root={tmp_path / 'v'}", f"data.url={site.url}"]
+        assert run(monkeypatch, *words) == 2
+    error = capsys.readouterr().err
+    assert "v2_Questions_Train_mscoco.zip answered 404" in error
+    assert "Traceback" not in error
+
+
+def test_custom_folder_is_checked_and_the_next_step_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = fill_folder(tmp_path)
+    add_images(folder, "train", range(1000, 1020))
+    assert run(monkeypatch, "data=custom", f"data.root={tmp_path}") == 0
+    shown = capsys.readouterr().out
+    assert "built 9 question words and 2 answers" in shown
+    assert "make extract" in shown
+    assert folder.vocabulary.is_file()
+
+
+def test_custom_without_a_folder_says_what_to_give(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "data=custom") == 2
+    assert "data.root=…" in capsys.readouterr().err
+
+
+def test_malformed_json_of_a_custom_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = fill_folder(tmp_path)
+    folder.questions("train").write_text('{"questions": [')
+    assert run(monkeypatch, "data=custom", f"data.root={tmp_path}") == 2
+    assert f"{folder.questions('train')} is not valid JSON" in capsys.readouterr().err
+
+
+def test_shapes_refuses_a_folder_of_other_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill_folder(tmp_path)
+    assert run(monkeypatch, f"data.root={tmp_path}", "data.force=true") == 2
+    assert "holds other files" in capsys.readouterr().err
