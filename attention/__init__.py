@@ -9,7 +9,7 @@ from attention.continuous import ContinuousHead, UnimodalHead
 from attention.discrete import DiscreteHead
 from attention.em import fit_mixture, log_likelihood
 from attention.grid import Grid
-from attention.head import AttentionOutput, Head
+from attention.head import AttentionOutput, Head, without_autocast
 from attention.mixture import Mixture
 from attention.moments import moment_match
 from attention.multimodal import MultimodalHead
@@ -31,4 +31,5 @@ __all__ = [
     "log_likelihood",
     "moment_match",
     "register",
+    "without_autocast",
 ]

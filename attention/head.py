@@ -62,7 +62,7 @@ class Head(nn.Module, ABC):
         which (with the seed) a head draws what it draws at random.
         """
         self._check(scores, values, grid)
-        with _without_autocast(scores.device):
+        with without_autocast(scores.device):
             grid = grid.to(scores.device)
             weights = softmax_over_cells(scores, grid)
             output = self.attend(weights, values, grid, num_components, step)
@@ -98,7 +98,7 @@ def weighted_sum(weights: Tensor, values: Tensor) -> Tensor:
     return weights.to(values.dtype) @ values
 
 
-def _without_autocast(device: torch.device) -> contextlib.AbstractContextManager[object]:
+def without_autocast(device: torch.device) -> contextlib.AbstractContextManager[object]:
     """Autocast off: EM in bfloat16 is garbage, and the context keeps the dtype of the values."""
     if torch.amp.is_autocast_available(device.type):
         return torch.autocast(device.type, enabled=False)

@@ -1,1 +1,1 @@
-"""VQA-v2 files, vocabulary, answers, the official metric, the feature store and the embedded dataset."""
+"""VQA-v2 files, words, the official metric, the feature store and the embedded dataset."""

@@ -2,6 +2,8 @@
 
 from torch import Tensor, nn
 
+from attention import without_autocast
+
 
 class ScoreNetwork(nn.Module):
     """MCAN's MLP hidden → width → 1, one score a position: (B, L, hidden) -> (B, L)."""
@@ -14,4 +16,6 @@ class ScoreNetwork(nn.Module):
         self.score = nn.Linear(width, 1)
 
     def forward(self, features: Tensor) -> Tensor:
-        return self.score(self.dropout(self.hidden(features).relu())).squeeze(-1)
+        hidden = self.dropout(self.hidden(features).relu())
+        with without_autocast(features.device):  # eight bits of a score are too few for a softmax
+            return self.score(hidden.to(self.score.weight.dtype)).squeeze(-1)

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TESTS = ["tests/attention/test_golden.py", "tests/attention"]  # the quickest to fail first
+QUICKEST = ("golden", "selection", "initial", "mixture", "basis", "em")
+TESTS = [*(f"tests/attention/test_{name}.py" for name in QUICKEST), "tests/attention"]
 
 
 @dataclass(frozen=True)
