@@ -8,9 +8,13 @@ RUN := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 ARGS ?=
 DATA ?= shapes
+BACKBONE ?= patch
+GPUS ?= 1
+# One process, or torchrun with one process a GPU (or, without GPUS, a CPU process each).
+LAUNCH := $(if $(filter-out 1,$(GPUS)),$(RUN) -m torch.distributed.run --standalone --nproc-per-node=$(GPUS) -m,$(RUN) -m)
 
 .DEFAULT_GOAL := help
-.PHONY: help install data features verify-features score bench lint format test test-mutants clean
+.PHONY: help install data features extract verify-features train score bench lint format test test-mutants clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' Makefile
@@ -29,8 +33,14 @@ data: $(STAMP)  ## make the embedded dataset, or download one: DATA=shapes|vqa_v
 features: $(STAMP)  ## turn a folder of grid-feats .pth files into one store: SOURCE=dir OUT=file.h5
 	@$(RUN) -m scripts.features source='$(SOURCE)' output='$(OUT)' $(ARGS)
 
+extract: $(STAMP)  ## describe the images of a folder into one store: IMAGES=dir OUT=file.h5
+	@$(RUN) -m scripts.extract images='$(IMAGES)' output='$(OUT)' backbone='$(BACKBONE)' $(ARGS)
+
 verify-features: $(STAMP)  ## check a feature store: STORE=file.h5
 	@$(RUN) -m scripts.verify_features store='$(STORE)' $(ARGS)
+
+train: $(STAMP)  ## train a model: ARGS="attention=unimodal optim.epochs=3", GPUS=n
+	@$(LAUNCH) scripts.train $(ARGS)
 
 score: $(STAMP)  ## score a result file offline: ARGS="questions=… annotations=… results=… output=…"
 	@$(RUN) -m scripts.score $(ARGS)

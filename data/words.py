@@ -1,6 +1,7 @@
 """The vocabulary and the answer list of a data folder, built once and then kept."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from data.answers import AnswerList
 from data.questions import load_annotations, load_questions, match_annotations
@@ -14,7 +15,26 @@ class Words:
 
     vocabulary: Vocabulary
     answers: AnswerList
-    built: bool
+    built: bool = False
+
+    def state(self) -> dict[str, Any]:
+        """Plain values for a checkpoint, inside which the words travel."""
+        return {"vocabulary": self.vocabulary.state(), "answers": self.answers.state()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], source: str) -> "Words":
+        """The words that a checkpoint carries."""
+        if "vocabulary" not in state or "answers" not in state:
+            raise ValueError(f"{source} carries no vocabulary and answers")
+        return cls(
+            Vocabulary.from_state(state["vocabulary"], source),
+            AnswerList.from_state(state["answers"], source),
+        )
+
+    def refuse_other(self, other: "Words", owner: str, source: str) -> None:
+        """Raise when `other`, which belongs to `owner`, are not these words of `source`."""
+        self.vocabulary.refuse_other(other.vocabulary.fingerprint, owner, source)
+        self.answers.refuse_other(other.answers.fingerprint, owner, source)
 
 
 def annotated_splits(folder: Folder) -> str:

@@ -12,7 +12,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-USER_ERROR = 2  # exit code
+USER_ERROR, INTERRUPTED = 2, 130  # exit codes
 
 
 def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callable[[], None]]:
@@ -24,6 +24,9 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callab
                 run(config)
             except (ValueError, OSError) as error:
                 fail(error)
+            except KeyboardInterrupt:
+                print("interrupted", file=sys.stderr)
+                sys.exit(INTERRUPTED)
 
         def main() -> None:
             overrides = [word for word in sys.argv[1:] if not word.startswith("-")]

@@ -1,0 +1,74 @@
+"""Checkpoints: written whole or not at all, read without running anything that lies in them."""
+
+import os
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+FORMAT = 1
+KIND = "continuous-visual-attention checkpoint"
+
+
+def save_checkpoint(path: Path, content: dict[str, Any]) -> None:
+    """Write through a temporary file, so that `path` is always a whole checkpoint."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with open(temporary, "wb") as file:
+            torch.save({"kind": KIND, "format": FORMAT, **content}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        sync_folder(path.parent)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def load_checkpoint(path: str | Path) -> dict[str, Any]:
+    """Read a checkpoint onto the CPU; anything else is refused with the file's name."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no checkpoint {path}")
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except (
+        pickle.UnpicklingError,
+        RuntimeError,
+        EOFError,
+        zipfile.BadZipFile,
+        ValueError,
+    ) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ValueError(f"{path} is not a sound checkpoint ({reason[:120]})") from None
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        raise ValueError(
+            f"{path} is no checkpoint of this project; MCAN's own go through import-mcan"
+        )
+    if content["format"] > FORMAT:
+        raise ValueError(
+            f"{path} has checkpoint format {content['format']}, newer than this one's {FORMAT}; "
+            f"update the project"
+        )
+    return content
+
+
+def link_checkpoint(source: Path, target: Path) -> None:
+    """Give a written checkpoint a second name, replacing what had it in one move."""
+    temporary = target.with_name(f".{target.name}.link")
+    temporary.unlink(missing_ok=True)
+    os.link(source, temporary)
+    os.replace(temporary, target)
+    sync_folder(target.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Ask the disk to keep the folder's list of names."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

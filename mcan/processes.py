@@ -1,0 +1,78 @@
+"""The processes that train together: one, or as many as torchrun started."""
+
+import os
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+
+@dataclass(frozen=True)
+class World:
+    """This process's place among all, and its device."""
+
+    rank: int
+    size: int
+    device: torch.device
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the process that writes and prints."""
+        return self.rank == 0
+
+    def share(self, value: Any) -> Any:
+        """The first process's value, on every process."""
+        if self.size == 1:
+            return value
+        box = [value]
+        dist.broadcast_object_list(box, src=0, device=self._exchange_device())
+        return box[0]
+
+    def gather(self, value: Any) -> list[Any]:
+        """Every process's value, in the order of ranks, on every process."""
+        if self.size == 1:
+            return [value]
+        boxes: list[Any] = [None] * self.size
+        dist.all_gather_object(boxes, value)
+        return boxes
+
+    def add_up(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The sum of the tensor over all processes, in place; waits for nothing on a GPU."""
+        if self.size > 1:
+            dist.all_reduce(tensor)
+        return tensor
+
+    def wait(self) -> None:
+        """Wait until every process is here."""
+        if self.size > 1:
+            dist.barrier()
+
+    def _exchange_device(self) -> torch.device:
+        return self.device if dist.get_backend() == "nccl" else torch.device("cpu")
+
+
+def join_world(device: str | None = None, timeout_minutes: float = 10) -> World:
+    """Join the group that torchrun describes, or be alone; NCCL on CUDA, gloo elsewhere."""
+    rank, size = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    place = torch.device(device) if device else best_device(int(os.environ.get("LOCAL_RANK", "0")))
+    if place.type == "cuda":
+        torch.cuda.set_device(place)
+    if "RANK" in os.environ and not dist.is_initialized():
+        backend = "nccl" if place.type == "cuda" else "gloo"
+        dist.init_process_group(backend, timeout=timedelta(minutes=timeout_minutes))
+    return World(rank, size, place)
+
+
+def leave_world() -> None:
+    """Leave the group, if there is one."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def best_device(local_rank: int) -> torch.device:
+    """This process's own GPU where there are any, else the CPU."""
+    if torch.cuda.is_available():
+        return torch.device("cuda", local_rank % torch.cuda.device_count())
+    return torch.device("cpu")

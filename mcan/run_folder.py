@@ -1,0 +1,89 @@
+"""The folder of one run: its configuration, metrics and checkpoints, and a lock on all of it."""
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from mcan.checkpoint import link_checkpoint, load_checkpoint, save_checkpoint, sync_folder
+
+
+class RunFolder:
+    """`runs/<name>/`, owned by one process at a time."""
+
+    def __init__(self, path: Path, resume: bool) -> None:
+        self.path = path
+        if not resume:
+            try:
+                path.mkdir(parents=True)
+            except FileExistsError:
+                raise ValueError(
+                    f"{path} exists already: go on with it by resume=true, or choose another name=…"
+                ) from None
+        elif not path.is_dir():
+            raise ValueError(f"there is no run to resume in {path}")
+        self._lock = open(path / ".lock", "w")  # noqa: SIM115 - held as long as the process lives
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ValueError(f"another process is training in {path}") from None
+
+    @property
+    def metrics_file(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a small file, whole or not at all."""
+        temporary = self.path / f".{name}.partial"
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, self.path / name)
+        sync_folder(self.path)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines written so far."""
+        if not self.metrics_file.is_file():
+            return []
+        lines = self.metrics_file.read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines if line.strip()]
+
+    def keep_metrics(self, lines: list[dict[str, Any]]) -> None:
+        """Replace all lines: an epoch that is trained again leaves one line, not two."""
+        self.write_text("metrics.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+
+    def save(self, step: int, content: dict[str, Any], keep: int, is_best: bool = False) -> None:
+        """Write a checkpoint, name it last.pt (and best.pt), and drop all but the newest `keep`."""
+        path = self.path / f"step_{step:08d}.pt"
+        save_checkpoint(path, content)
+        link_checkpoint(path, self.path / "last.pt")
+        if is_best:
+            link_checkpoint(path, self.path / "best.pt")
+        for old in self.checkpoints()[: -max(1, keep)]:
+            old.unlink()
+
+    def checkpoints(self) -> list[Path]:
+        """All numbered checkpoints, oldest first."""
+        return sorted(self.path.glob("step_*.pt"))
+
+    def latest(self) -> dict[str, Any] | None:
+        """The newest sound checkpoint; None where none was written yet."""
+        problems: list[str] = []
+        for path in reversed(self.checkpoints()):
+            try:
+                content = load_checkpoint(path)
+            except ValueError as error:
+                problems.append(str(error))
+                continue
+            for problem in problems:
+                print(f"WARNING: {problem}; going on from {path.name} instead", flush=True)
+            return content
+        if problems:
+            raise ValueError(problems[0])
+        return None
+
+    def close(self) -> None:
+        """Let others use the folder."""
+        self._lock.close()

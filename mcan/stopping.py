@@ -1,0 +1,35 @@
+"""Being asked to stop: SIGTERM, SIGUSR1 (a cluster's preemption), SIGINT, a closed terminal."""
+
+import signal
+from types import FrameType
+from typing import Any
+
+PREEMPTED = (
+    75  # exit code: stopped on request with a checkpoint written; run again with resume=true
+)
+ASKED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
+
+
+class StopRequest:
+    """Remembers the first such signal; a second SIGINT ends the process at once."""
+
+    def __init__(self) -> None:
+        self.is_made = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> "StopRequest":
+        self._before = {number: signal.signal(number, self._remember) for number in ASKED}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _remember(self, number: int, frame: FrameType | None) -> None:
+        if self.is_made and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.is_made = True
+
+
+class StoppedOnRequestError(Exception):
+    """The run was asked to stop and has written its checkpoint."""

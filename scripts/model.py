@@ -1,0 +1,60 @@
+"""From a config or a checkpoint to a model: the sizes, the head and its schedules."""
+
+import importlib
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+import attention
+from mcan import MCAN, Sizes
+from mcan.schedule import EpochRate, LearningRate, Schedule, StepRate, parse_schedule
+
+SCHEDULED = ("lam", "train_iterations", "test_iterations")
+
+
+def import_modules(names: list[str]) -> None:
+    """Import the user's own modules, which register heads."""
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            raise ValueError(
+                f"the module '{name}' named in modules= was not found: {error}"
+            ) from None
+
+
+def head_schedules(options: dict[str, Any], num_epochs: int) -> dict[str, Schedule]:
+    """Schedules of λ and of the iteration counts, where the head has them."""
+    return {
+        name: parse_schedule(f"attention.{name}", options[name], num_epochs)
+        for name in SCHEDULED
+        if name in options
+    }
+
+
+def build_head(options: dict[str, Any], schedules: dict[str, Schedule]) -> attention.Head:
+    """The head of a config, with its first epoch's values."""
+    settled = {name: value for name, value in options.items() if name != "name"}
+    for name, schedule in schedules.items():
+        value = schedule.at(1)
+        settled[name] = round(value) if name.endswith("iterations") else value
+    return attention.build(options["name"], **settled)
+
+
+def build_model(model: DictConfig, head: attention.Head, sizes: dict[str, int]) -> MCAN:
+    """The network of a config for the data's numbers of words, answers and features."""
+    options = dict(OmegaConf.to_container(model))  # type: ignore[arg-type]
+    dropout = options.pop("dropout")
+    return MCAN(Sizes(**sizes, **options), head, dropout)
+
+
+def build_rate(setting: DictConfig) -> LearningRate:
+    """The learning rate of a config: per epoch as in the paper, or per step."""
+    options = dict(OmegaConf.to_container(setting))  # type: ignore[arg-type]
+    try:
+        return StepRate(**options) if "peak" in options else EpochRate(**options)
+    except TypeError:
+        raise ValueError(
+            "optim.rate needs slope, cap, decay, decay_after and decay_every, or peak, "
+            f"warmup_steps and decay_share; it has {', '.join(options)}"
+        ) from None
