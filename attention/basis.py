@@ -7,12 +7,12 @@ attention seen as weights on the cells.
 
 import math
 import warnings
-from functools import lru_cache
 
 import torch
 from torch import Tensor
 
-from attention.grid import CACHED_SHAPES, Grid
+from attention.cache import made_once
+from attention.grid import Grid
 from attention.mixture import Mixture, log_gaussian
 from attention.options import finite_and_positive, whole_number
 
@@ -52,13 +52,13 @@ class RadialBasis:
         return grid.stack(of_shape)
 
 
-@lru_cache(CACHED_SHAPES)
+@made_once
 def _centres(num_basis: int, device: torch.device) -> Tensor:
     side = torch.linspace(0, 1, math.isqrt(num_basis), dtype=torch.float64, device=device)
     return torch.cartesian_prod(side, side)  # (N, 2)
 
 
-@lru_cache(CACHED_SHAPES)
+@made_once
 def _ridge_operator(
     num_basis: int, variance: float, ridge: float, height: int, width: int, device: torch.device
 ) -> Tensor:
@@ -66,7 +66,9 @@ def _ridge_operator(
     host = torch.device("cpu")
     positions_L2 = Grid(((height, width),), host).positions[0]
     basis_NL = _evaluate(num_basis, variance, positions_L2)
-    gram_NN = basis_NL @ basis_NL.mT + ridge * torch.eye(num_basis, dtype=torch.float64)
+    gram_NN = basis_NL @ basis_NL.mT + ridge * torch.eye(
+        num_basis, dtype=torch.float64, device=host
+    )
     operator_LN = torch.cholesky_solve(basis_NL, torch.linalg.cholesky(gram_NN)).mT
     _warn_of_a_bad_fit(operator_LN, num_basis, variance, height, width)
     return operator_LN.contiguous().to(device)

@@ -1,17 +1,18 @@
 """The best mixture of every size, fitted in one batch: what selection chooses from."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from attention.em import around, expectation_maximisation, log_likelihood
+from attention.cache import made_once
+from attention.em import around, expectation_maximisation, judge
 from attention.grid import Grid
 from attention.initial import Init, initial_means, restart_uniforms
 from attention.mixture import Mixture, concatenate
-from attention.moments import Covariance, Floor, as_mixture, moment_match
+from attention.moments import as_mixture, moment_match
+from attention.options import Covariance, Floor
 from attention.selection import select_components
 
 # Shape letters: B batch, R restarts, K components, L cells, D features.
@@ -55,6 +56,7 @@ class Candidates:
 def fit_candidates(
     weights_BL: Tensor,
     grid: Grid,
+    *,
     k_max: int,
     num_restarts: int,
     iterations: int,
@@ -69,10 +71,9 @@ def fit_candidates(
     k = 1 is the moment match. All restarts of all other k run as one batch, in which the smaller
     mixtures carry their unused components with π = 0.
     """
-    # The published code weighs with the whole batch's weights: its choices depend on the batch.
-    judged_BL = weights_BL if selection == "sample" else weights_BL.sum(0) * grid.mask
+    judged_BL = weights_to_judge_by(weights_BL, grid, selection)
     single = moment_match(weights_BL, grid, floor, covariance)
-    likelihood_B1 = log_likelihood(single, judged_BL, grid)
+    likelihood_B1 = judge(single, judged_BL, grid)
     if k_max == 1:
         return single, likelihood_B1
 
@@ -89,19 +90,27 @@ def fit_candidates(
         covariance,
     )
     fitted = as_mixture(pi_BRK, location_BRK5, sizes_R.expand(len(grid), -1))
-    likelihood_BR = log_likelihood(fitted, judged_BL, grid)
+    likelihood_BR = judge(fitted, judged_BL, grid)
     best_BK = likelihood_BR.view(len(grid), k_max - 1, num_restarts).argmax(-1)
     best_BK = best_BK + torch.arange(k_max - 1, device=best_BK.device) * num_restarts
     mixture = concatenate(single.padded(k_max), fitted.restarts(best_BK))
     return mixture, torch.cat([likelihood_B1, likelihood_BR.gather(1, best_BK)], 1)
 
 
-@lru_cache(64)
+def weights_to_judge_by(weights_BL: Tensor, grid: Grid, selection: Selection) -> Tensor:
+    """(B, L): a sample's own weights, or the whole batch's summed, as the published code has it.
+
+    With the latter a choice depends on the batch that its sample happens to be in.
+    """
+    return weights_BL if selection == "sample" else weights_BL.sum(0) * grid.mask
+
+
+@made_once
 def _sizes_and_mixing(k_max: int, num_restarts: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """k of every restart (R,); π (R, K): 1/k on its first k components, 0 on the others."""
     sizes = [k for k in range(2, k_max + 1) for _ in range(num_restarts)]
     pi = [[1 / k] * k + [0.0] * (k_max - k) for k in sizes]
     return (
-        torch.tensor(sizes).to(device, non_blocking=True),
-        torch.tensor(pi, dtype=torch.float64).to(device, non_blocking=True),
+        torch.tensor(sizes, device="cpu").to(device),
+        torch.tensor(pi, dtype=torch.float64, device="cpu").to(device),
     )

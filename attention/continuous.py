@@ -8,8 +8,8 @@ from attention.basis import RadialBasis
 from attention.grid import Grid
 from attention.head import AttentionOutput, Head, weighted_sum
 from attention.mixture import Mixture
-from attention.moments import Covariance, Floor, moment_match
-from attention.options import one_of, variance_or_cell
+from attention.moments import moment_match
+from attention.options import Covariance, Floor, one_of, variance_or_cell
 from attention.registry import register
 
 

@@ -11,15 +11,15 @@ from torch import Tensor
 from attention.grid import Grid
 from attention.mixture import LOG_TWO_PI, Mixture
 from attention.moments import (
-    Covariance,
-    Floor,
     as_distribution,
     as_mixture,
+    check_fit_options,
     location_of,
     re_estimate,
     variance_floor,
     weighted_monomials,
 )
+from attention.options import Covariance, Floor, whole_number
 
 # Shape letters: B batch, R restarts, K components, L cells. Locations (…, 5): see moments.py.
 
@@ -39,8 +39,10 @@ def fit_mixture(
 
     weights (B, L), init_means (R, K, 2) or (B, R, K, 2) -> a mixture with R restarts.
     """
+    check_fit_options(floor, covariance)
+    whole_number("iterations", iterations, 0)
     weights_BL, grid = as_distribution(weights_BL, grid)
-    means_BRK2 = init_means.to(weights_BL).expand(len(grid), -1, -1, -1)
+    means_BRK2 = _checked_means(init_means, len(grid)).to(weights_BL).expand(len(grid), -1, -1, -1)
     pi_BRK, location_BRK5 = initialise(means_BRK2)
     pi_BRK, location_BRK5 = expectation_maximisation(
         weights_BL, grid, pi_BRK, location_BRK5, iterations, floor, covariance
@@ -49,10 +51,28 @@ def fit_mixture(
 
 
 def log_likelihood(mixture: Mixture, weights_BL: Tensor, grid: Grid) -> Tensor:
-    """(B, R): Σ_ℓ w_ℓ log p(x_ℓ), Eqs. (6)–(7)."""
-    grid = grid.to(mixture.pi.device)
+    """(B, R): Σ_ℓ w_ℓ log p(x_ℓ), Eqs. (6)–(7), with weights that sum to 1 over each image."""
+    if len(mixture.pi) != len(grid):
+        raise ValueError(f"{len(mixture.pi)} mixtures do not fit a grid of {len(grid)} images")
+    weights_BL, grid = as_distribution(weights_BL.to(mixture.pi.device), grid)
+    return judge(mixture, weights_BL, grid)
+
+
+def judge(mixture: Mixture, weights_BL: Tensor, grid: Grid) -> Tensor:
+    """(B, R): the log-likelihood of Eq. (7) under weights taken as they are."""
     joint_BRKL = log_joint(mixture.pi, location_of(mixture), grid.monomials)
-    return weighted_log_likelihood(joint_BRKL, weights_BL.to(mixture.pi))
+    return weighted_log_likelihood(joint_BRKL, weights_BL)
+
+
+def _checked_means(means: Tensor, num_images: int) -> Tensor:
+    """Initial means as they must be: (R, K, 2) or (B, R, K, 2), with R and K from 1 on."""
+    fits = means.ndim == 3 or (means.ndim == 4 and len(means) in (1, num_images))
+    if not fits or means.shape[-1] != 2 or 0 in means.shape:
+        raise ValueError(
+            f"init_means of shape {tuple(means.shape)} must be (restarts, components, 2) or "
+            f"({num_images}, restarts, components, 2)"
+        )
+    return means
 
 
 def initialise(means_BRK2: Tensor) -> tuple[Tensor, Tensor]:

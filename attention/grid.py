@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import torch
 from torch import Tensor
 
+from attention.cache import made_once
+from attention.options import whole_number
+
 ShapeFunction = Callable[[int, int, torch.device], Tensor]
-CACHED_SHAPES = 256  # VQA-v2 has about 30 shapes
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,8 @@ class Grid:
     """The (height, width) in cells of every image of a batch, padded to the one with most cells.
 
     Cells are flattened row by row. Sizes are Python ints, so that no shape is ever read back from
-    a device; tensors are made on the device itself and shared between grids of one shape.
+    a device; tensors are made on the device itself and shared between grids of one shape: read
+    them, do not write to them.
     """
 
     sizes: tuple[tuple[int, int], ...]
@@ -84,30 +86,28 @@ class Grid:
 
 
 def _checked_side(side: int) -> int:
-    if isinstance(side, bool) or not isinstance(side, int) or side < 1:
-        raise ValueError(f"a grid's height and width are whole numbers from 1 on, not {side!r}")
-    return side
+    return whole_number("a grid's height or width", side, 1)
 
 
-@lru_cache(CACHED_SHAPES)
+@made_once
 def _positions(height: int, width: int, device: torch.device) -> Tensor:
     rows = (torch.arange(height, dtype=torch.float64, device=device) + 0.5) / height
     columns = (torch.arange(width, dtype=torch.float64, device=device) + 0.5) / width
     return torch.cartesian_prod(rows, columns).view(-1, 2)  # (L, 2)
 
 
-@lru_cache(CACHED_SHAPES)
+@made_once
 def _real_cells(height: int, width: int, device: torch.device) -> Tensor:
     return torch.ones(height * width, dtype=torch.bool, device=device)
 
 
-@lru_cache(CACHED_SHAPES)
+@made_once
 def _monomials(height: int, width: int, device: torch.device) -> Tensor:
     u, v = _positions(height, width, device).unbind(-1)
     return torch.stack([torch.ones_like(u), u, v, u * u, u * v, v * v], dim=-1)  # (L, 6)
 
 
-@lru_cache(CACHED_SHAPES)
+@made_once
 def _cell_sides(height: int, width: int, device: torch.device) -> Tensor:
     sides = [torch.full((1,), 1 / n, dtype=torch.float64, device=device) for n in (height, width)]
     return torch.stack(sides, dim=-1)  # (1, 2)

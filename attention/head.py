@@ -40,6 +40,8 @@ class Head(nn.Module, ABC):
 
     def __init__(self, validate: bool = False) -> None:
         super().__init__()
+        if not isinstance(validate, bool):
+            raise ValueError(f"validate must be True or False, not {validate!r}")
         self.validate = validate
 
     @abstractmethod
@@ -81,6 +83,8 @@ class Head(nn.Module, ABC):
                 f"values of shape {tuple(values.shape)} do not fit scores of shape {expected}: "
                 f"they must be (images, cells, features)"
             )
+        if not values.is_floating_point():
+            raise ValueError(f"values must be floating-point numbers, not {values.dtype}")
         if self.validate and not bool(scores[grid.to(scores.device).mask].isfinite().all()):
             raise ValueError("scores hold a value that is not finite")
 

@@ -1,12 +1,12 @@
 """Where EM starts: means drawn from seeds alone, so that there is no state to save."""
 
 import hashlib
-from functools import lru_cache
 from typing import Literal
 
 import torch
 from torch import Tensor
 
+from attention.cache import made_once
 from attention.grid import Grid
 
 # Shape letters: B batch, R restarts, K components, L cells.
@@ -17,29 +17,32 @@ Init = Literal["uniform", "weighted"]
 def training_draw(seed: int, step: int, k_max: int) -> tuple[int, Tensor]:
     """K uniform in 1…k_max and uniforms (1, k_max, 2) for its means, from (seed, step) alone."""
     num_components = 1 + mixed_seed("components", seed, step) % k_max
-    generator = torch.Generator().manual_seed(mixed_seed("means", seed, step))
-    return num_components, torch.rand(1, k_max, 2, generator=generator, dtype=torch.float64)
+    return num_components, draw_uniforms((1, k_max, 2), "means", seed, step)
 
 
-@lru_cache(64)
+@made_once
 def restart_uniforms(seed: int, k_max: int, num_restarts: int, device: torch.device) -> Tensor:
     """((k_max − 1)·R, k_max, 2): uniforms for R restarts of k = 2…k_max, padded with ½.
 
     Those of one k come from (seed, k) alone: they are the same for every sample and every k_max.
     """
-    uniforms = torch.full((k_max - 1, num_restarts, k_max, 2), 0.5, dtype=torch.float64)
+    shape = (k_max - 1, num_restarts, k_max, 2)
+    uniforms = torch.full(shape, 0.5, dtype=torch.float64, device="cpu")
     for k in range(2, k_max + 1):
-        generator = torch.Generator().manual_seed(mixed_seed("restarts", seed, k))
-        for restart in range(num_restarts):
-            uniforms[k - 2, restart, :k] = torch.rand(
-                k, 2, generator=generator, dtype=torch.float64
-            )
-    return uniforms.flatten(0, 1).to(device, non_blocking=True)
+        uniforms[k - 2, :, :k] = draw_uniforms((num_restarts, k, 2), "restarts", seed, k)
+    return uniforms.flatten(0, 1).to(device)
+
+
+def draw_uniforms(shape: tuple[int, ...], *numbers: int | str) -> Tensor:
+    """Uniforms in [0, 1) on the CPU, from the numbers alone."""
+    generator = torch.Generator("cpu").manual_seed(mixed_seed(*numbers))
+    return torch.rand(shape, generator=generator, dtype=torch.float64, device="cpu")
 
 
 def mixed_seed(*numbers: int | str) -> int:
     """63 bits that mix all the numbers, so that neighbouring steps are unrelated."""
-    digest = hashlib.blake2b(repr(numbers).encode(), digest_size=8).digest()
+    plain = [number if isinstance(number, str) else int(number) for number in numbers]
+    digest = hashlib.blake2b(repr(plain).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 

@@ -1,10 +1,11 @@
 """A rectangle's probability under a Gaussian: erf along one axis, quadrature along the other."""
 
 import math
-from functools import lru_cache
 
 import torch
 from torch import Tensor
+
+from attention.cache import made_once
 
 NODES = 20  # Gauss–Legendre nodes a panel
 REACH = 9.0  # standard deviations beyond which a Gaussian holds less than 1e-18
@@ -62,10 +63,10 @@ def _panel_edges(
     return stacked.clamp(first[..., None], last[..., None]).sort(dim=-1).values
 
 
-@lru_cache(8)
+@made_once
 def _gauss_legendre(device: torch.device) -> tuple[Tensor, Tensor]:
     """Nodes and weights on [0, 1], by Golub and Welsch: eigenvalues of the Jacobi matrix."""
-    order = torch.arange(1, NODES, dtype=torch.float64)
+    order = torch.arange(1, NODES, dtype=torch.float64, device="cpu")
     off_diagonal = order / torch.sqrt(4 * order**2 - 1)
     jacobi = torch.diag(off_diagonal, 1) + torch.diag(off_diagonal, -1)
     nodes, vectors = torch.linalg.eigh(jacobi)

@@ -10,8 +10,8 @@ from attention.em import fit_mixture
 from attention.grid import Grid
 from attention.head import AttentionOutput
 from attention.initial import Init, initial_means, training_draw
-from attention.moments import Covariance, Floor, moment_match
-from attention.options import finite_and_positive, one_of, whole_number
+from attention.moments import moment_match
+from attention.options import Covariance, Floor, finite_and_positive, one_of, whole_number
 from attention.registry import register
 from attention.selection import Penalty, penalised_complexity
 
@@ -46,7 +46,7 @@ class MultimodalHead(ContinuousHead):
         super().__init__(covariance, floor, num_basis, basis_variance, ridge, validate)
         self.k_max = whole_number("k_max", k_max, 1)
         self.num_restarts = whole_number("num_restarts", num_restarts, 1)
-        self.seed = seed
+        self.seed = whole_number("seed", seed, 0)
         self.init: Init = one_of("init", init, get_args(Init))
         self.selection: Selection = one_of("selection", selection, get_args(Selection))
         self.penalty: Penalty = one_of("penalty", penalty, get_args(Penalty))
@@ -86,7 +86,7 @@ class MultimodalHead(ContinuousHead):
     def attend(
         self, weights: Tensor, values: Tensor, grid: Grid, num_components: int | None, step: int
     ) -> AttentionOutput:
-        if num_components is not None and not 1 <= num_components <= self.k_max:
+        if num_components is not None and num_components not in range(1, self.k_max + 1):
             raise ValueError(f"num_components must lie in 1…{self.k_max}, not {num_components}")
         if self.training:
             return self._attend_in_training(weights, values, grid, num_components, step)
@@ -114,14 +114,14 @@ class MultimodalHead(ContinuousHead):
         mixture, log_likelihood = fit_candidates(
             weights,
             grid,
-            self.k_max,
-            self.num_restarts,
-            self.test_iterations,
-            self.seed,
-            self.init,
-            self.floor,
-            self.covariance,
-            self.selection,
+            k_max=self.k_max,
+            num_restarts=self.num_restarts,
+            iterations=self.test_iterations,
+            seed=self.seed,
+            init=self.init,
+            floor=self.floor,
+            covariance=self.covariance,
+            selection=self.selection,
         )
         candidates = Candidates(
             log_likelihood,

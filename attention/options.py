@@ -1,17 +1,19 @@
 """Checks of the options a head is built with: each error is one sentence that names the option."""
 
-from typing import TypeVar
+import operator
+from numbers import Real
+from typing import Literal, TypeVar
 
-from attention.moments import Floor
-
+Covariance = Literal["full", "spherical"]
+Floor = float | Literal["cell"]
 Choice = TypeVar("Choice", bound=str)
 
 
 def whole_number(name: str, value: int, least: int) -> int:
     """A whole number from `least` on."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < least:
         raise ValueError(f"{name} must be a whole number from {least} on, not {value!r}")
-    return value
+    return operator.index(value)
 
 
 def one_of(name: str, value: Choice, choices: tuple[Choice, ...]) -> Choice:
@@ -23,7 +25,8 @@ def one_of(name: str, value: Choice, choices: tuple[Choice, ...]) -> Choice:
 
 def finite_and_positive(name: str, value: float, zero: bool = False) -> float:
     """A positive number; zero too where it is allowed."""
-    if isinstance(value, str) or not (0 < value < float("inf") or (zero and value == 0)):
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not (0 < value < float("inf") or (zero and value == 0)):
         raise ValueError(f"{name} must be {'zero or ' if zero else ''}positive, not {value!r}")
     return float(value)
 

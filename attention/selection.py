@@ -5,10 +5,11 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from attention.moments import Covariance
+from attention.options import Covariance, finite_and_positive
 
 # Shape letters: B batch, K the sizes 1…k_max.
 
+TIE = 1e-9  # rounding must not decide between sizes that fit equally well
 Penalty = Literal["components", "parameters"]
 
 
@@ -19,8 +20,9 @@ def description_length(log_likelihood: Tensor, complexity: Tensor, lam: float) -
 
 def select_components(log_likelihood_BK: Tensor, complexity_K: Tensor, lam: float) -> Tensor:
     """(B,) int64: k* = argmin_k C(Θ̂_k, k), Eq. (12); ties go to the smaller k."""
+    finite_and_positive("lam", lam, zero=True)
     cost_BK = description_length(log_likelihood_BK, complexity_K, lam)
-    is_least = cost_BK == cost_BK.amin(1, keepdim=True)
+    is_least = cost_BK <= cost_BK.amin(1, keepdim=True) + TIE
     return is_least.to(torch.uint8).argmax(1) + 1  # argmax gives the first of equals
 
 

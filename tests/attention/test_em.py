@@ -259,3 +259,58 @@ def test_float32_weights_give_a_float64_mixture():
     fitted = attention.fit_mixture(smooth_weights(1, grid).float(), grid, random_means(1, 2), 4)
     assert isinstance(fitted, Mixture)
     assert fitted.mu.dtype == fitted.pi.dtype == fitted.sigma.dtype == torch.float64
+
+
+def test_weights_in_the_padding_do_not_count():
+    grid = attention.Grid.of([(5, 6), (2, 3)])
+    weights = torch.rand(2, 30, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    alone = attention.Grid.of([(2, 3)])
+    for fit in (
+        lambda w, g: attention.moment_match(w, g),
+        lambda w, g: attention.fit_mixture(w, g, random_means(1, 2), 4),
+    ):
+        together, single = fit(weights, grid), fit(weights[1:, :6], alone)
+        torch.testing.assert_close(together.mu[1], single.mu[0])
+        likelihood = attention.log_likelihood(together, weights, grid)[1]
+        torch.testing.assert_close(
+            likelihood, attention.log_likelihood(single, 7 * weights[1:, :6], alone)[0]
+        )
+
+
+def test_weights_that_are_zero_everywhere_count_as_equal():
+    grid = attention.Grid.of([(5, 6), (2, 3)])
+    nothing, equal = torch.zeros(2, 30), torch.ones(2, 30)
+    black = attention.fit_mixture(nothing, grid, random_means(1, 2), 4)
+    flat = attention.fit_mixture(equal, grid, random_means(1, 2), 4)
+    torch.testing.assert_close(black.mu, flat.mu)
+    torch.testing.assert_close(black.pi, flat.pi)
+    assert attention.moment_match(nothing, grid).sigma.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"init_means": torch.rand(3, 2)}, r"init_means of shape \(3, 2\) must be"),
+        ({"init_means": torch.rand(1, 2, 3)}, "init_means"),
+        ({"init_means": torch.rand(1, 0, 2)}, "init_means"),
+        ({"init_means": torch.rand(0, 2, 2)}, "init_means"),
+        ({"init_means": torch.rand(5, 1, 2, 2)}, "init_means"),
+        ({"iterations": -3}, "iterations must be a whole number from 0 on, not -3"),
+        ({"covariance": "diagonal"}, "covariance must be one of full, spherical"),
+        ({"floor": "cells"}, "floor"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused_in_one_sentence(options, message):
+    grid = attention.Grid.of([(5, 6)])
+    settings = {"init_means": random_means(1, 2), "iterations": 3, **options}
+    with pytest.raises(ValueError, match=message):
+        attention.fit_mixture(smooth_weights(1, grid), grid, **settings)
+
+
+def test_a_likelihood_needs_the_mixtures_own_images():
+    grid = attention.Grid.of([(5, 6)] * 2)
+    mixture = attention.moment_match(smooth_weights(2, grid), grid)
+    with pytest.raises(ValueError, match="2 mixtures do not fit a grid of 1 images"):
+        attention.log_likelihood(mixture, torch.ones(1, 30), attention.Grid.of([(5, 6)]))
+    with pytest.raises(ValueError, match="do not fit"):
+        attention.log_likelihood(mixture, torch.ones(30), grid)

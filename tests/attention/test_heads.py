@@ -232,6 +232,11 @@ def test_values_are_checked_only_on_request(name, bad):
         ({"k_max": 2.5}, "k_max"),
         ({"lam": -1.0}, "lam must be zero or positive, not -1.0"),
         ({"lam": float("nan")}, "lam"),
+        ({"lam": None}, "lam"),
+        ({"lam": True}, "lam"),
+        ({"floor": None}, "floor"),
+        ({"seed": 1.5}, "seed must be a whole number"),
+        ({"validate": "False"}, "validate must be True or False, not 'False'"),
         ({"num_restarts": 0}, "num_restarts"),
         ({"train_iterations": 0}, "train_iterations"),
         ({"test_iterations": -3}, "test_iterations"),
@@ -302,3 +307,35 @@ def test_discrete_context_is_the_weighted_mean_of_the_values():
     torch.testing.assert_close(out.weights, weights)
     assert out.mixture is None
     assert out.candidates is None
+
+
+@pytest.mark.parametrize("name", attention.available())
+def test_training_works_after_an_evaluation_in_inference_mode(name):
+    """On a grid that inference saw first: what it left in the caches must serve training too."""
+    scores, values, grid = batch([(13, 17), (11, 7)], torch.float32)
+    head = attention.build(name, **({} if name == "discrete" else {"ridge": 0.0123}))
+    with torch.inference_mode():
+        head.eval()(scores, values, grid)
+    scores.requires_grad_()
+    for step in range(3):
+        head.train()(scores, values, grid, step=step).context.sum().backward()
+    assert scores.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("name", attention.available())
+def test_the_default_device_does_not_matter(name):
+    scores, values, grid = batch([(6, 11)], torch.float32)
+    head = attention.build(name, **({} if name == "discrete" else {"ridge": 0.0234}))
+    try:
+        torch.set_default_device("meta")
+        contexts = [head.train(mode)(scores, values, grid).context for mode in (True, False)]
+    finally:
+        torch.set_default_device(None)
+    for context, mode in zip(contexts, (True, False), strict=True):
+        torch.testing.assert_close(context, head.train(mode)(scores, values, grid).context)
+
+
+def test_whole_numbers_in_the_values_are_refused(head):
+    scores, _, grid = batch(SIZES, torch.float32)
+    with pytest.raises(ValueError, match="values must be floating-point numbers"):
+        head(scores, torch.ones(3, 80, 5, dtype=torch.int64), grid)

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 
@@ -14,6 +15,12 @@ def test_training_draws_depend_on_seed_and_step_alone():
     assert torch.equal(first[1], again[1])
     assert not torch.equal(first[1], training_draw(1, 8, 4)[1])
     assert not torch.equal(first[1], training_draw(2, 7, 4)[1])
+
+
+def test_seeds_and_steps_of_any_whole_number_type_are_the_same_seeds():
+    plain, numpy = training_draw(3, 5, 4), training_draw(np.int64(3), np.int32(5), 4)
+    assert plain[0] == numpy[0]
+    assert torch.equal(plain[1], numpy[1])
 
 
 def test_every_number_of_components_is_drawn_about_equally_often():

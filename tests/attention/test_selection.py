@@ -30,6 +30,19 @@ def test_ties_go_to_the_smaller_k():
     assert select_components(tied, k, 0.0).tolist() == [3, 1, 2]
 
 
+def test_rounding_does_not_decide_between_sizes_that_fit_equally_well():
+    close = torch.tensor([[1.0, 1.0 + 1e-13, 1.0 + 2e-13]], dtype=torch.float64)
+    k = penalised_complexity(3, "components", "full", CPU)
+    assert select_components(close, k, 0.0).tolist() == [1]
+
+
+def test_a_negative_lambda_is_refused():
+    grid = attention.Grid.of([(8, 10)])
+    candidates = fit(smooth_weights(1, grid), grid).candidates
+    with pytest.raises(ValueError, match="lam must be zero or positive, not -5"):
+        candidates.select(-5.0)
+
+
 def test_the_penalty_counts_components_or_free_parameters():
     assert penalised_complexity(3, "components", "full", CPU).tolist() == [1, 2, 3]
     assert penalised_complexity(3, "parameters", "full", CPU).tolist() == [5, 11, 17]
