@@ -79,11 +79,24 @@ class TrainingBatches:
         num_micro_batches: int = 1,
     ) -> list[Piece]:
         """Give one process's pieces from `first_step` on, `num_micro_batches` for each step."""
+        check_process(rank, world_size)
+        if not 0 <= first_step <= self.num_steps:
+            raise ValueError(f"first_step is {first_step}, expected 0 to {self.num_steps}")
+        if num_micro_batches < 1:
+            raise ValueError(f"num_micro_batches is {num_micro_batches}, expected at least 1")
         return [
             slice_rows(rows, rank * num_micro_batches + micro, world_size * num_micro_batches)
             for rows in self.plan(epoch)[first_step:]
             for micro in range(num_micro_batches)
         ]
+
+
+def check_process(rank: int, world_size: int) -> None:
+    """Raise unless `rank` is one of `world_size` processes: the others' questions would be lost."""
+    if world_size < 1:
+        raise ValueError(f"world_size is {world_size}, expected at least 1")
+    if not 0 <= rank < world_size:
+        raise ValueError(f"rank is {rank}, expected 0 to {world_size - 1}")
 
 
 def slice_rows(rows: np.ndarray, number: int, count: int) -> Piece:
@@ -111,6 +124,7 @@ def evaluation_pieces(
         raise ValueError(f"batch_size is {batch_size}, expected at least 1")
     if mixing not in MIXING:
         raise ValueError(f"mixing is {mixing!r}, expected one of {', '.join(MIXING)}")
+    check_process(rank, world_size)
     groups = group_rows(shapes)
     if mixing != "none":  # by ascending number of cells: neighbours in size go together
         groups.sort(key=lambda group: int(shapes[group[0]].prod()))

@@ -32,23 +32,18 @@ class Examples:
     def __len__(self) -> int:
         return len(self.question_ids)
 
-    def dense_targets(
-        self, rows: np.ndarray, num_answers: int, out: np.ndarray | None = None
-    ) -> np.ndarray:
+    def dense_targets(self, rows: np.ndarray, num_answers: int) -> np.ndarray:
         """The soft scores of the given questions, zeros included: (b,) -> (b, A) float32."""
         rows = np.asarray(rows, dtype=np.int64)
-        if out is None:
-            out = np.zeros((len(rows), num_answers), dtype=np.float32)
-        else:
-            out.fill(0)
+        dense = np.zeros((len(rows), num_answers), dtype=np.float32)
         starts = self.target_offsets[rows]
         counts = self.target_offsets[rows + 1] - starts
         batch_rows = np.repeat(np.arange(len(rows)), counts)
         # entry j of row i lies at starts[i] + j; cumsum gives where each row's j begins
         within = np.arange(len(batch_rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         entries = np.repeat(starts, counts) + within
-        out[batch_rows, self.target_indices[entries]] = self.target_scores[entries]
-        return out
+        dense[batch_rows, self.target_indices[entries]] = self.target_scores[entries]
+        return dense
 
 
 def build_examples(

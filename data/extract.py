@@ -1,15 +1,17 @@
 """From a folder of images to a feature store: one grid of descriptions an image."""
 
-import os
 import re
 from pathlib import Path
 
 from PIL import Image, UnidentifiedImageError
 from tqdm import tqdm
 
-from data.convert import fingerprint_files, run_threads
+from data.destination import refuse_existing
+from data.entries import LARGEST_ID
 from data.patch import NUM_FEATURES, choose_grid, describe
-from data.store import StoreWriter
+from data.scan import Shape, State, forget_changed, read_state, recall_scan, save_scan
+from data.store_writer import StoreWriter
+from data.threads import choose_threads, run_threads
 
 ENDINGS = {".jpg", ".jpeg", ".png"}
 IMAGE_NAME = re.compile(r"(?:COCO_\w+_)?0*(\d+)", re.ASCII)  # COCO_val2014_000000000042, or 42
@@ -21,21 +23,26 @@ def extract_patches(
 ) -> int:
     """Describe every image of a folder with the `patch` backbone; the number described now.
 
-    What an interrupted run has described is not described again; the store is whole or absent.
+    What an interrupted run has described is not described again, unless the file has changed; the
+    store is whole or absent.
     """
     folder, output = Path(images), Path(output)
+    num_threads = choose_threads(num_threads)
+    refuse_existing(output, force)
     files = list_images(folder)
-    num_threads = num_threads or len(os.sched_getaffinity(0))
-    sizes = {image_id: choose_grid(*upright_size(path)) for image_id, path in files.items()}
+    record, origin = output.with_name(output.name + ".scan"), str(folder.resolve())
+    scan = {image_id: look(path) for image_id, path in files.items()}
     with StoreWriter(
         output,
-        sizes,
+        {image_id: (height, width) for image_id, (_, (_, height, width)) in scan.items()},
         NUM_FEATURES,
-        source=f"{folder.resolve()} ({fingerprint_files(files)})",
+        source=f"{origin} ({len(files)} files)",
         backbone="patch",
         force=force,
         resume=True,
     ) as writer:
+        forget_changed(writer, recall_scan(record, origin), scan)
+        save_scan(record, origin, scan)
         missing = [image_id for image_id in files if image_id not in writer.done]
 
         def work(image_id: int) -> None:
@@ -45,6 +52,7 @@ def extract_patches(
         with tqdm(total=len(files), initial=done, desc="describe", unit="image") as bar:
             for _ in run_threads(work, missing, num_threads):
                 bar.update()
+    record.unlink()
     return len(missing)
 
 
@@ -60,12 +68,19 @@ def list_images(folder: Path) -> dict[int, Path]:
         if match is None:
             raise ValueError(f"{path} is not named COCO_<split>_<image_id> or <image_id>")
         image_id = int(match.group(1))
+        if image_id > LARGEST_ID:
+            raise ValueError(f"{path}: an image id may be at most {LARGEST_ID}; rename the file")
         if image_id in files:
             raise ValueError(f"{path} and {files[image_id]} are the same image; keep one of them")
         files[image_id] = path
     if not files:
         raise ValueError(f"{folder} holds no .jpg or .png images")
     return dict(sorted(files.items()))
+
+
+def look(path: Path) -> tuple[State, Shape]:
+    """The state of a file and the shape of its description, without decoding it."""
+    return read_state(path), (NUM_FEATURES, *choose_grid(*upright_size(path)))
 
 
 def read_image(path: Path) -> Image.Image:

@@ -36,7 +36,8 @@ def write_json(path: str | Path, value: Any, indent: int | None = None) -> None:
 def replacing(path: str | Path) -> Iterator[Path]:
     """Give a temporary path to write to; rename it to `path` when the block ends without error."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    refuse_folder(path)
+    make_parent(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         yield temporary
@@ -45,6 +46,25 @@ def replacing(path: str | Path) -> Iterator[Path]:
         synchronise(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def refuse_folder(path: Path) -> None:
+    """Raise when a folder has the name that a file is to get."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name the file to write")
+
+
+def refuse_file_on_the_way(path: Path) -> None:
+    """Raise when something that a path needs as a folder is a file."""
+    nearest = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
+    if not nearest.is_dir():
+        raise NotADirectoryError(f"{path} cannot be written: {nearest} is a file, not a folder")
+
+
+def make_parent(path: Path) -> None:
+    """Make the folder that a file goes into."""
+    refuse_file_on_the_way(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def synchronise(path: Path) -> None:

@@ -6,6 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from data.files import make_parent
+from data.header import write_all
+
 
 class Journal:
     """A text file: one line of JSON that says what is being made, then `image_id checksum` lines.
@@ -15,8 +18,9 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self.num_bytes = 0  # of intact lines; whatever follows them is cut off before the next
+        make_parent(path)
+        self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -30,29 +34,39 @@ class Journal:
 
     def start(self, identity: dict[str, Any]) -> None:
         """Forget everything and begin a journal about `identity`."""
-        os.ftruncate(self.descriptor, 0)
-        os.write(self.descriptor, (json.dumps(identity) + "\n").encode())
+        self.num_bytes = 0
+        self.append(json.dumps(identity) + "\n")
         os.fsync(self.descriptor)
 
     def read(self) -> tuple[dict[str, Any] | None, dict[int, int]]:
         """Give what is being made (None: unreadable) and {image_id: checksum} of what is done."""
-        lines = self.path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
+        lines = self.path.read_bytes().split(b"\n")[:-1]
         try:
             identity = json.loads(lines[0])
-        except (IndexError, json.JSONDecodeError):
+        except (IndexError, ValueError):
             return None, {}
+        if not isinstance(identity, dict):
+            return None, {}
+        self.num_bytes = len(lines[0]) + 1
         done = {}
         for line in lines[1:]:
             words = line.split()
             if len(words) != 2 or not all(word.isdigit() for word in words):
                 break  # torn by a power cut: what follows is not to be trusted
             done[int(words[0])] = int(words[1])
+            self.num_bytes += len(line) + 1
         return identity, done
 
     def add(self, entries: list[tuple[int, int]]) -> None:
         """Record images whose rows the disk already holds."""
-        text = "".join(f"{image_id} {checksum}\n" for image_id, checksum in entries)
-        os.write(self.descriptor, text.encode())
+        self.append("".join(f"{image_id} {checksum}\n" for image_id, checksum in entries))
+
+    def append(self, text: str) -> None:
+        """Write whole lines behind the intact ones: half a line may not become part of another."""
+        content = text.encode()
+        os.ftruncate(self.descriptor, self.num_bytes)
+        write_all(self.descriptor, content, self.num_bytes)
+        self.num_bytes += len(content)
 
     def close(self, remove: bool) -> None:
         """Give the lock back; `remove` when the store is finished or given up."""

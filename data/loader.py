@@ -39,14 +39,17 @@ class Loader:
         pin: bool = False,
         read_ahead: bool | None = None,
     ) -> None:
-        if num_threads < 0 or prefetch < 1 or keep < 1:
-            raise ValueError("num_threads must be at least 0, prefetch and keep at least 1")
+        if num_threads < 0:
+            raise ValueError(f"num_threads is {num_threads}, expected at least 0")
+        if prefetch < 1 or keep < 1:
+            raise ValueError(f"prefetch is {prefetch} and keep {keep}, expected at least 1 each")
         self.stores, self.examples, self.num_answers = stores, examples, num_answers
         self.share_images, self.pin = share_images, pin
         self.num_threads, self.prefetch = num_threads, prefetch
         self.read_ahead = stores.exceeds_memory() if read_ahead is None else read_ahead
         self.places = stores.positions(examples.image_ids)  # (Q,), raises for a missing image
         self.ring = [Slot(pin) for _ in range(prefetch + keep)]
+        self.num_drawn = 0  # batches, over all iterations: what was drawn last stays valid
         self.busy = False
 
     @property
@@ -64,17 +67,22 @@ class Loader:
         pending: deque[Loading] = deque()
         self.busy = True
         try:
-            for number, piece in enumerate(pieces):
+            for number, piece in enumerate(pieces, self.num_drawn):
                 slot = self.ring[number % len(self.ring)]
                 pending.append(Loading(self, piece, slot, pool))
                 if len(pending) > (self.prefetch if pool else 0):
-                    yield pending.popleft().finish()
+                    yield self.draw(pending)
             while pending:
-                yield pending.popleft().finish()
+                yield self.draw(pending)
         finally:
             if pool is not None:
                 pool.shutdown(wait=True, cancel_futures=True)
             self.busy = False
+
+    def draw(self, pending: "deque[Loading]") -> Batch:
+        """Give the batch that is due, and count it."""
+        self.num_drawn += 1
+        return pending.popleft().finish()
 
     def reserve(self, pieces: Sequence[Piece]) -> None:
         """Make every buffer large enough for any of the pieces, so that none grows on the way."""

@@ -52,7 +52,7 @@ class Manifest:
         """Raise when the store at `path` was made otherwise than asked; None asks nothing."""
         wanted = {
             "backbone": backbone,
-            "resize": None if resize is None else tuple(resize),
+            "resize": check_resize(resize),
             "num_features": num_features,
         }
         for name, value in wanted.items():
@@ -75,13 +75,19 @@ def check_fields(fields: Any) -> None:
         if type(fields[name]) is not int or fields[name] < 1:
             raise ValueError(f"{name} is {fields[name]!r}, expected a positive whole number")
     for name in ("source", "backbone", "checksum", "dtype"):
-        if not isinstance(fields[name], str):
-            raise ValueError(f"{name} is {fields[name]!r}, expected text")
+        check_text(name, fields[name])
     if fields["version"] != FORMAT_VERSION:
         raise ValueError(f"format version {fields['version']}, expected {FORMAT_VERSION}")
     if fields["dtype"] != "float16":
         raise ValueError(f"dtype {fields['dtype']!r}, expected 'float16'")
     check_resize(fields["resize"])
+
+
+def check_text(name: str, value: Any) -> str:
+    """Give a field that must be text; raise when it is anything else."""
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is {value!r}, expected text")
+    return value
 
 
 def check_resize(resize: Any) -> tuple[int, int] | None:
@@ -91,11 +97,17 @@ def check_resize(resize: Any) -> tuple[int, int] | None:
     sides = list(resize) if isinstance(resize, Sequence) and not isinstance(resize, str) else []
     if len(sides) != 2 or any(type(side) is not int or side < 1 for side in sides):
         raise ValueError(f"resize is {resize!r}, expected [short side, long side] in pixels")
+    if sides[0] > sides[1]:
+        raise ValueError(f"resize is {list(sides)}, but its short side is the longer one")
     return sides[0], sides[1]
 
 
 def check_grid(image_id: int, height: int, width: int, resize: tuple[int, int] | None) -> None:
-    """Raise when a grid is empty or larger than the resize allows: 19×32 for 600/1000."""
+    """Raise when a grid is empty or of another resize: for 600/1000, 19×n or, if long, n×32.
+
+    A resized image has the short side asked for, unless its long side would then exceed the limit:
+    it has that one instead. One of the two sides is exact to the pixel, so its cells are too.
+    """
     if height < 1 or width < 1:
         raise ValueError(f"image {image_id} has a grid of {height}×{width} cells")
     if resize is None:
@@ -106,6 +118,12 @@ def check_grid(image_id: int, height: int, width: int, resize: tuple[int, int] |
             f"image {image_id} has {height}×{width} = {height * width} cells, but images resized "
             f"to {resize[0]}/{resize[1]} have at most {short}×{long} = {short * long}: these "
             "features come from another resize; give the one they were made with"
+        )
+    if min(height, width) < short and max(height, width) < long:
+        raise ValueError(
+            f"image {image_id} has {height}×{width} cells, but images resized to "
+            f"{resize[0]}/{resize[1]} have {short} cells on the short side or {long} on the long "
+            "one: these features come from another resize; give the one they were made with"
         )
 
 

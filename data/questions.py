@@ -70,7 +70,7 @@ def load_annotations(paths: Sequence[str | Path]) -> list[Annotation]:
         # Ten small dicts a question are most of the file: keeping only their texts while parsing
         # halves time and memory. What is no proper answer stays as it is, for parse_annotation.
         answer = entry.get("answer")
-        if type(answer) is str and "answers" not in entry:
+        if type(answer) is str and "question_id" not in entry and "answers" not in entry:
             return known.setdefault(answer, answer)
         return entry
 
@@ -88,7 +88,9 @@ def parse_annotation(entry: Any, path: str | Path, number: int) -> Annotation:
     where = f"{path}: annotation number {number}"
     question_id = take_id(entry, "question_id", where)
     where = f"{where} (question {question_id})"
-    answers = entry.get("answers")
+    if "answers" not in entry:
+        raise ValueError(f"{where} has no 'answers'")
+    answers = entry["answers"]
     if not isinstance(answers, list) or len(answers) != NUM_ANNOTATORS:
         found = f"{len(answers)}" if isinstance(answers, list) else "no list"
         raise ValueError(f"{where} must have {NUM_ANNOTATORS} answers, found {found}")

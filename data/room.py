@@ -22,5 +22,5 @@ def require_room(folder: Path, needed: int, purpose: str) -> None:
     if free < needed:
         raise OSError(
             f"{purpose} needs {format_bytes(needed)} in {folder}, but only {format_bytes(free)} "
-            "are free; make room or choose another folder with data.root=…"
+            "are free; make room or choose another folder"
         )

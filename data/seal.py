@@ -1,8 +1,9 @@
 """Lists of words under a seal: a format, a version and a fingerprint that any change breaks."""
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 VERSION = 1
@@ -27,21 +28,29 @@ def seal_words(kind: str, words: Sequence[str]) -> dict[str, Any]:
 def open_seal(kind: str, value: Any, source: str) -> tuple[str, ...]:
     """The words of a sealed list; refuses another kind, another version and changed words."""
     if not isinstance(value, dict) or value.get("format") != kind:
-        raise ValueError(f"{source} holds no {kind}; build one with `make data`")
+        raise ValueError(f"{source} holds no {kind}")
     if value.get("version") != VERSION:
         raise ValueError(
             f"{source} has {kind} format version {value.get('version')!r}, this code reads "
-            f"version {VERSION}; build it anew with `make data`"
+            f"version {VERSION}"
         )
     words = value.get("words")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise ValueError(f"{source} must have a list of strings under 'words'; run `make data`")
+        raise ValueError(f"{source} must have a list of strings under 'words'")
     if value.get("fingerprint") != compute_fingerprint(kind, words):
         raise ValueError(
-            f"{source} was changed after it was built (its fingerprint does not fit its words); "
-            "build it anew with `make data`"
+            f"{source} was changed after it was built (its fingerprint does not fit its words)"
         )
     return tuple(words)
+
+
+@contextlib.contextmanager
+def advise_rebuilding() -> Iterator[None]:
+    """Say what to do about a damaged file of words that `make data` can build again."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{error}; delete it and run `make data` again") from None
 
 
 def check_words(kind: str, words: Sequence[str]) -> None:

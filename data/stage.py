@@ -6,9 +6,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from data.destination import refuse_full_disk
 from data.files import replacing
 from data.header import read_header
+from data.room import require_room
 
 PIECE = 16 << 20  # bytes copied at a time
 
@@ -56,7 +56,7 @@ def copy_file(source: int, num_bytes: int, target: Path) -> None:
     """Copy an open file to `target` with a progress bar; complete or absent."""
     for stale in target.parent.glob(f".{target.name}.*.partial"):
         stale.unlink()  # left by a process that was killed: nobody else holds the lock
-    refuse_full_disk(target, num_bytes)
+    require_room(target.parent, num_bytes, f"copying {target.name}")
     with (
         replacing(target) as temporary,
         open(temporary, "wb") as file,

@@ -11,9 +11,6 @@ import numpy as np
 
 from data.header import read_header
 from data.store_index import read_index
-from data.store_writer import StoreWriter
-
-__all__ = ["FeatureStore", "StoreWriter"]
 
 READERS = ("mmap", "pread")
 
@@ -30,6 +27,8 @@ class FeatureStore:
             raise ValueError(f"reader is {reader!r}, expected one of {', '.join(READERS)}")
         self.path, self.reader = Path(path), reader
         self.warned = False
+        if self.path.is_dir():
+            raise IsADirectoryError(f"{self.path} is a folder; name the store in it, a file *.h5")
         if not self.path.is_file():
             raise FileNotFoundError(
                 f"{self.path} does not exist; make it with "

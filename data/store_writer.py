@@ -3,7 +3,7 @@
 import os
 import threading
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,12 +12,13 @@ import h5py
 import numpy as np
 import torch
 
-from data.destination import refuse_existing, refuse_full_disk
+from data.destination import refuse_existing
 from data.files import synchronise
 from data.half import to_half
 from data.header import write_all, write_header
 from data.journal import Journal
-from data.manifest import Manifest, check_grid, check_resize, fingerprint
+from data.manifest import Manifest, check_grid, check_resize, check_text, fingerprint
+from data.room import require_room
 from data.store_index import create_file
 
 COMMIT_BYTES = 64 << 20  # rows written between two entries in the journal
@@ -47,7 +48,8 @@ class StoreWriter:
         self.partial = self.path.with_name(self.path.name + ".partial")
         self.resume, self.commit_bytes = resume, commit_bytes
         self.num_features = num_features
-        self.source, self.backbone, self.resize = source, backbone, check_resize(resize)
+        self.source, self.backbone = check_text("source", source), check_text("backbone", backbone)
+        self.resize = check_resize(resize)
         refuse_existing(self.path, force)
         self.image_ids, self.heights, self.widths = self.sort_sizes(sizes)
         cells = self.heights.astype(np.int64) * self.widths
@@ -79,8 +81,9 @@ class StoreWriter:
             offset = found.pop("data_offset", None) if found else None
             if self.resume and found and found != self.identity() and self.partial.exists():
                 raise ValueError(
-                    f"{self.partial} was begun from another source or with other settings "
-                    f"({found.get('source')}); finish that, or delete it and {self.journal.path}"
+                    f"{self.partial} was begun from another source, other grids or with other "
+                    f"settings ({found.get('source')}); finish that, or delete it and "
+                    f"{self.journal.path}"
                 )
             if not (self.resume and found == self.identity() and self.is_whole(offset)):
                 self.done = {}
@@ -116,7 +119,7 @@ class StoreWriter:
 
     def lay_out(self) -> int:
         """Make the file, index first, with room for the rows; give the byte where they begin."""
-        refuse_full_disk(self.path, self.data_bytes)
+        require_room(self.path.parent, self.data_bytes, f"{self.path}")
         index = {
             "image_id": self.image_ids,
             "offset": self.offsets,
@@ -164,6 +167,13 @@ class StoreWriter:
         with self.lock:
             self.journal.add(entries)
             self.done.update(entries)
+
+    def forget(self, image_ids: Iterable[int]) -> None:
+        """Count images as not written, in the journal too: they are to be written again."""
+        for image_id in image_ids:
+            del self.done[image_id]
+        self.journal.start({**self.identity(), "data_offset": self.data_offset})
+        self.journal.add(list(self.done.items()))
 
     def finish(self) -> None:
         """Complete the index and give the file its name."""

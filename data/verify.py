@@ -1,6 +1,5 @@
 """Checking a feature store from end to end: every row, and every image that questions ask for."""
 
-import os
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +8,12 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from data.convert import run_threads
+from data.entries import name_ids
 from data.half import is_finite
-from data.manifest import Manifest
+from data.manifest import Manifest, check_resize
 from data.questions import load_questions
 from data.store import FeatureStore
+from data.threads import choose_threads, run_threads
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ def verify_store(
     resize: Sequence[int] | None = None,
 ) -> Report:
     """Check manifest, counts and bounds, then every row, then that no question lacks its image."""
+    resize = check_resize(resize)
     with FeatureStore(path) as store:
         store.manifest.require(path, backbone, resize)
         num_questions = check_images(store, questions)
@@ -56,7 +57,7 @@ def check_images(store: FeatureStore, paths: Sequence[str | Path]) -> int:
     if len(missing):
         raise ValueError(
             f"{store.path} lacks {len(missing)} images of the questions in "
-            f"{', '.join(map(str, paths))}: {name_first(missing)}"
+            f"{', '.join(map(str, paths))}: {name_ids(missing.tolist())}"
         )
     return len(questions)
 
@@ -68,9 +69,8 @@ def check_rows(store: FeatureStore) -> None:
         rows = store.view(place)
         return place, is_finite(rows), zlib.crc32(rows.data) == store.checksums[place]
 
-    num_threads = len(os.sched_getaffinity(0))
     bar = tqdm(
-        run_threads(check, range(len(store)), num_threads),
+        run_threads(check, range(len(store)), choose_threads(0)),
         total=len(store),
         desc=f"verify {store.path.name}",
         unit="image",
@@ -88,11 +88,6 @@ def check_rows(store: FeatureStore) -> None:
         if places:
             image_ids = store.image_ids[np.sort(places)]
             raise ValueError(
-                f"{store.path}: {len(places)} images {what}: {name_first(image_ids)}; "
+                f"{store.path}: {len(places)} images {what}: {name_ids(image_ids.tolist())}; "
                 "copy or make the store again"
             )
-
-
-def name_first(image_ids: np.ndarray) -> str:
-    """Write the first few ids."""
-    return ", ".join(map(str, image_ids[:5].tolist())) + (" …" if len(image_ids) > 5 else "")

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from data.files import read_json, write_json
-from data.seal import check_words, compute_fingerprint, open_seal, refuse_mixture, seal_words
+from data.seal import (
+    advise_rebuilding,
+    check_words,
+    compute_fingerprint,
+    open_seal,
+    refuse_mixture,
+    seal_words,
+)
 from data.tokenizer import tokenize
 
 PAD, UNK = 0, 1
@@ -26,11 +33,10 @@ class Vocabulary:
         self.index = {word: number for number, word in enumerate(self.words)}
 
     @classmethod
-    def build(cls, texts: Iterable[str], at_least: int = 1) -> "Vocabulary":
-        """All words that occur `at_least` times, most frequent first, then by alphabet."""
+    def build(cls, texts: Iterable[str]) -> "Vocabulary":
+        """All words, most frequent first, then by alphabet."""
         counts = Counter(word for text in texts for word in tokenize(text))
-        kept = [word for word, count in counts.items() if count >= at_least]
-        return cls([*SPECIAL, *sorted(kept, key=lambda word: (-counts[word], word))])
+        return cls([*SPECIAL, *sorted(counts, key=lambda word: (-counts[word], word))])
 
     def encode(self, text: str, length: int = 14) -> list[int]:
         """The numbers of the first `length` words, padded with PAD to exactly `length`.
@@ -66,7 +72,8 @@ class Vocabulary:
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
         """Read a vocabulary that `save` wrote; any other content is refused."""
-        return cls.from_state(read_json(path), str(path))
+        with advise_rebuilding():
+            return cls.from_state(read_json(path), str(path))
 
     def refuse_other(self, expected: str, owner: str, source: str) -> None:
         """Raise unless `expected`, the fingerprint in `owner`, is the one of this vocabulary."""

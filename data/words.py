@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from data.answers import AnswerList
+from data.answers import AnswerList, check_threshold
 from data.questions import load_annotations, load_questions, match_annotations
 from data.splits import Folder
 from data.vocabulary import Vocabulary
@@ -54,6 +54,7 @@ def annotated_splits(folder: Folder) -> str:
 
 def prepare_words(folder: Folder, more_than: int = 8) -> Words:
     """Build vocabulary.json and answers.json from train and val; what is there already stays."""
+    check_threshold(more_than)
     there = [path.is_file() for path in (folder.vocabulary, folder.answers)]
     if all(there):
         return Words(Vocabulary.load(folder.vocabulary), AnswerList.load(folder.answers), False)

@@ -2,7 +2,9 @@
 
 import os
 import pickle
+import struct
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,11 @@ import torch
 
 FORMAT = 1
 KIND = "continuous-visual-attention checkpoint"
+# what a file that is damaged or of another kind can make its readers raise
+UNSOUND = (
+    pickle.UnpicklingError, zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, EOFError,
+    ValueError, LookupError, TypeError, AttributeError, OSError,
+)  # fmt: skip
 
 
 def save_checkpoint(path: Path, content: dict[str, Any]) -> None:
@@ -34,26 +41,29 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"there is no checkpoint {path}")
     try:
+        check_sums(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except (
-        pickle.UnpicklingError,
-        RuntimeError,
-        EOFError,
-        zipfile.BadZipFile,
-        ValueError,
-    ) as error:
+    except UNSOUND as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ValueError(f"{path} is not a sound checkpoint ({reason[:120]})") from None
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise ValueError(
             f"{path} is no checkpoint of this project; MCAN's own go through import-mcan"
         )
-    if content["format"] > FORMAT:
+    if content.get("format") != FORMAT:
         raise ValueError(
-            f"{path} has checkpoint format {content['format']}, newer than this one's {FORMAT}; "
+            f"{path} has checkpoint format {content.get('format')}, this project reads {FORMAT}; "
             f"update the project"
         )
     return content
+
+
+def check_sums(path: Path) -> None:
+    """Compare all bytes with their checksums: torch.load does not, and takes flipped weights."""
+    with zipfile.ZipFile(path) as archive:
+        damaged = archive.testzip()
+    if damaged is not None:
+        raise zipfile.BadZipFile(f"its part {damaged} is damaged")
 
 
 def link_checkpoint(source: Path, target: Path) -> None:

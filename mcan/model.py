@@ -1,11 +1,12 @@
 """MCAN: a question and an image in, a logit for every answer out."""
 
+import contextlib
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from attention import AttentionOutput, Grid, Head
+from attention import AttentionOutput, Grid, Head, without_autocast
 from mcan.layers import (
     NORM_EPSILON,
     GuidedAttentionLayer,
@@ -86,7 +87,10 @@ class MCAN(nn.Module):
 
     def encode_question(self, tokens: Tensor, word_mask: Tensor) -> Tensor:
         """(B, T, H): the words in each other's light."""
-        words, _ = self.lstm(self.embedding(tokens))
+        # oneDNN has no LSTM in half precision for processors without AVX-512, and fails there
+        on_cpu = tokens.device.type == "cpu"
+        with without_autocast(tokens.device) if on_cpu else contextlib.nullcontext():
+            words, _ = self.lstm(self.embedding(tokens))
         for layer in self.encoder:
             words = layer(words, word_mask)
         return words

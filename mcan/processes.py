@@ -56,7 +56,7 @@ class World:
 def join_world(device: str | None = None, timeout_minutes: float = 10) -> World:
     """Join the group that torchrun describes, or be alone; NCCL on CUDA, gloo elsewhere."""
     rank, size = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
-    place = torch.device(device) if device else best_device(int(os.environ.get("LOCAL_RANK", "0")))
+    place = choose_device(device, int(os.environ.get("LOCAL_RANK", "0")))
     if place.type == "cuda":
         torch.cuda.set_device(place)
     if "RANK" in os.environ and not dist.is_initialized():
@@ -69,6 +69,19 @@ def leave_world() -> None:
     """Leave the group, if there is one."""
     if dist.is_initialized():
         dist.destroy_process_group()
+
+
+def choose_device(name: str | None, local_rank: int) -> torch.device:
+    """The device of that name; "cuda" without a number is this process's own, as is no name."""
+    if not name:
+        return best_device(local_rank)
+    try:
+        place = torch.device(name)
+    except RuntimeError:
+        raise ValueError(f"there is no device '{name}'; expected cpu, cuda or cuda:<n>") from None
+    if place.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"the device '{name}' was asked for, but torch finds no CUDA here")
+    return best_device(local_rank) if place == torch.device("cuda") else place
 
 
 def best_device(local_rank: int) -> torch.device:

@@ -1,5 +1,6 @@
 """The folder of one run: its configuration, metrics and checkpoints, and a lock on all of it."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -28,6 +29,8 @@ class RunFolder:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ValueError(f"another process is training in {path}") from None
+        for left in [*path.glob(".*.partial"), *path.glob(".*.link")]:  # by a run that was killed
+            left.unlink()
 
     @property
     def metrics_file(self) -> Path:
@@ -56,11 +59,12 @@ class RunFolder:
 
     def save(self, step: int, content: dict[str, Any], keep: int, is_best: bool = False) -> None:
         """Write a checkpoint, name it last.pt (and best.pt), and drop all but the newest `keep`."""
-        path = self.path / f"step_{step:08d}.pt"
-        save_checkpoint(path, content)
-        link_checkpoint(path, self.path / "last.pt")
+        last = self.path / "last.pt"
+        save_checkpoint(last, content)
         if is_best:
-            link_checkpoint(path, self.path / "best.pt")
+            link_checkpoint(last, self.path / "best.pt")
+        # The numbered name comes last: a run goes on from it, and then the others must be there.
+        link_checkpoint(last, self.path / f"step_{step:08d}.pt")
         for old in self.checkpoints()[: -max(1, keep)]:
             old.unlink()
 
@@ -70,19 +74,28 @@ class RunFolder:
 
     def latest(self) -> dict[str, Any] | None:
         """The newest sound checkpoint; None where none was written yet."""
-        problems: list[str] = []
+        problems: dict[Path, str] = {}
         for path in reversed(self.checkpoints()):
             try:
                 content = load_checkpoint(path)
             except ValueError as error:
-                problems.append(str(error))
+                problems[path] = str(error)
                 continue
-            for problem in problems:
+            for damaged, problem in problems.items():
                 print(f"WARNING: {problem}; going on from {path.name} instead", flush=True)
+                # else it would count as the newest, and sound ones go to make room
+                damaged.rename(damaged.with_name(f"damaged_{damaged.name}"))
             return content
         if problems:
-            raise ValueError(problems[0])
+            raise ValueError(next(iter(problems.values())))
         return None
+
+    def discard(self) -> None:
+        """Remove the folder of a run that never began: nothing but its configuration is there."""
+        (self.path / "config.yaml").unlink(missing_ok=True)
+        (self.path / ".lock").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is not empty
+            self.path.rmdir()
 
     def close(self) -> None:
         """Let others use the folder."""

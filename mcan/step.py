@@ -121,9 +121,12 @@ class Stepper:
         grid = Grid.of(batch.sizes, device=device)
         with autocast_to(self.dtype, device):
             logits = self.model(features, grid, tokens, step=step)
-        loss = binary_cross_entropy_with_logits(logits.float(), targets, reduction="sum")
-        # DDP averages over processes; the loss is a mean over the global batch: hence the factor
-        self.scaler.scale(loss * (batch.weight * self.world.size)).backward()
+        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        loss = binary_cross_entropy_with_logits(wide, targets.to(wide), reduction="sum")
+        # A logit that overflowed has a finite gradient: make it as bad as the loss, for all to see.
+        factor = torch.where(loss.detach().isfinite(), 1.0, torch.nan)
+        # DDP averages over processes; the loss is a mean over the global batch: hence the size
+        self.scaler.scale(loss * factor * (batch.weight * self.world.size)).backward()
         if device.type == "cuda":
             done = torch.cuda.Event()
             done.record()

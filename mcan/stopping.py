@@ -11,14 +11,18 @@ ASKED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
 
 
 class StopRequest:
-    """Remembers the first such signal; a second SIGINT ends the process at once."""
+    """Remembers the first such signal; a second SIGINT ends the process at once.
+
+    A signal that the process was started to ignore (nohup) stays ignored.
+    """
 
     def __init__(self) -> None:
         self.is_made = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "StopRequest":
-        self._before = {number: signal.signal(number, self._remember) for number in ASKED}
+        heeded = [number for number in ASKED if signal.getsignal(number) != signal.SIG_IGN]
+        self._before = {number: signal.signal(number, self._remember) for number in heeded}
         return self
 
     def __exit__(self, *_: object) -> None:

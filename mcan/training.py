@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import torch
 
@@ -37,6 +37,10 @@ class Plan:
     seed: int
     checkpoint_every_minutes: float
     keep: int
+
+    def __post_init__(self) -> None:
+        if self.num_epochs < 1:
+            raise ValueError(f"the number of epochs is {self.num_epochs}, expected at least 1")
 
     def head_values(self, epoch: int) -> dict[str, float]:
         """λ and the iteration counts in force in an epoch."""
@@ -82,13 +86,15 @@ class Training:
         self.folder, self.observer = folder, observer  # the folder is the first process's alone
         self.progress = Progress()
         self.lines: list[dict[str, Any]] = []
-        self._last_saved = time.monotonic()
+        self._last_saved = self._epoch_start = time.monotonic()
+        self._counted_before = 0  # questions of the epoch that an interrupted run trained on
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a checkpoint's state; metrics of later epochs are forgotten."""
         self.progress = Progress(**state["progress"])
         self.stepper.optimizer.load_state_dict(state["optimizer"])
-        self.stepper.scaler.load_state_dict(state["scaler"])
+        if state["scaler"]:  # empty where no float16 was in use
+            self.stepper.scaler.load_state_dict(state["scaler"])
         self.lines = state["lines"]
         if self.folder is not None:
             self.folder.keep_metrics(self.lines)
@@ -105,6 +111,7 @@ class Training:
         """The steps that are left of the epoch; each one's report is read during the next."""
         epoch = self.progress.epoch
         self._set_head(epoch)
+        self._epoch_start, self._counted_before = time.monotonic(), self.progress.num_questions
         self.stepper.model.train()
         self.observer.start_epoch(self.progress, self.plan.steps_per_epoch)
         pending: tuple[Report, float] | None = None
@@ -118,15 +125,28 @@ class Training:
                 self.progress, step=self.progress.step + 1, global_step=step + 1
             )
             pending = report, rate
-            if asked or self._is_due():
-                asked = self._read(*pending) or asked
-                pending = None
-                self._save()
             if asked:
-                raise StoppedOnRequestError
+                self._read(*pending)
+                self._stop()
+            if self._is_due():
+                self._save_ahead(report)
         if pending is not None and self._read(*pending):
-            self._save()
-            raise StoppedOnRequestError
+            self._stop()
+
+    def _stop(self) -> NoReturn:
+        """Leave a checkpoint; all wait for it: torchrun ends the others when one process ends."""
+        self._save(self.progress)
+        self.stepper.world.wait()
+        raise StoppedOnRequestError
+
+    def _save_ahead(self, report: Report) -> None:
+        """Write a checkpoint of a step that only the first process, which writes, reads already.
+
+        If it was bad or a process was asked to stop, all act on that together, a step later.
+        """
+        reading = report.read()
+        if not reading.is_bad:
+            self._save(self._count(reading))
 
     def _read(self, report: Report, rate: float) -> bool:
         """Count a step in; whether any process was asked to stop."""
@@ -140,17 +160,21 @@ class Training:
                 f"loss or gradient of step {reading.step} is not finite (questions: {named}); its "
                 f"update was left out and the last checkpoint is from before it"
             )
-        self.progress = replace(
+        self.progress = self._count(reading)
+        self.observer.see_step(reading, rate)
+        return reading.is_stop
+
+    def _count(self, reading: Reading) -> Progress:
+        return replace(
             self.progress,
             loss_sum=self.progress.loss_sum + reading.loss,
             num_questions=self.progress.num_questions + reading.num_questions,
         )
-        self.observer.see_step(reading, rate)
-        return reading.is_stop
 
     def _finish_epoch(self) -> None:
         """Validate, write the epoch's line and a checkpoint, and turn to the next epoch."""
         progress, start = self.progress, time.monotonic()
+        speed = (progress.num_questions - self._counted_before) / (start - self._epoch_start)
         last = replace(progress, global_step=progress.global_step - 1)
         metrics: dict[str, Any] = {
             "epoch": progress.epoch,
@@ -160,6 +184,7 @@ class Training:
             **self.plan.head_values(progress.epoch),
             **self.validate(),
         }
+        metrics["questions_per_second"] = round(speed, 1)
         metrics["validation_seconds"] = round(time.monotonic() - start, 3)
         is_best = metrics["accuracy"] > progress.best
         self.lines.append(metrics)
@@ -171,7 +196,7 @@ class Training:
         self.observer.end_epoch(metrics, progress.global_step)
         if self.folder is not None:
             self.folder.keep_metrics(self.lines)
-        self._save(is_best)
+        self._save(self.progress, is_best)
 
     def _set_head(self, epoch: int) -> None:
         for name, value in self.plan.head_values(epoch).items():
@@ -181,16 +206,16 @@ class Training:
         elapsed = time.monotonic() - self._last_saved
         return self.folder is not None and elapsed > 60 * self.plan.checkpoint_every_minutes
 
-    def _save(self, is_best: bool = False) -> None:
+    def _save(self, progress: Progress, is_best: bool = False) -> None:
         """Write a checkpoint, if this is the process that does."""
         self._last_saved = time.monotonic()
         if self.folder is None:
             return
         content = {
-            "progress": asdict(self.progress),
+            "progress": asdict(progress),
             "optimizer": self.stepper.optimizer.state_dict(),
             "scaler": self.stepper.scaler.state_dict(),
             "lines": self.lines,
             **self.describe(),
         }
-        self.folder.save(self.progress.global_step, content, self.plan.keep, is_best)
+        self.folder.save(progress.global_step, content, self.plan.keep, is_best)

@@ -69,6 +69,12 @@ def print_words(root: Path, more_than: int) -> None:
     words = prepare_words(Folder(root), more_than)
     verb = "built" if words.built else "kept"
     print(f"{verb} {len(words.vocabulary):,} question words and {len(words.answers):,} answers")
+    if words.answers.more_than not in (None, more_than):
+        print(
+            f"notice: {Folder(root).answers} was built with "
+            f"data.answers_more_than={words.answers.more_than}, not {more_than}; "
+            "delete it and run `make data` again to change that"
+        )
 
 
 MAKERS = {"shapes": make_shapes, "vqa_v2": fetch_vqa_v2, "custom": check_custom}
@@ -77,7 +83,10 @@ MAKERS = {"shapes": make_shapes, "vqa_v2": fetch_vqa_v2, "custom": check_custom}
 @command("make_data")
 def main(config: DictConfig) -> None:
     """Make, download or check the dataset that `data=` names."""
-    MAKERS[config.data.name](config.data)
+    name = config.data.name
+    if name not in MAKERS:
+        raise ValueError(f"there is no dataset '{name}'; choose one with data={'|'.join(MAKERS)}")
+    MAKERS[name](config.data)
 
 
 if __name__ == "__main__":

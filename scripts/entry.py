@@ -1,6 +1,5 @@
 """How every command starts: Hydra composes its config; a user's mistake ends it in one sentence."""
 
-import difflib
 import os
 import re
 import sys
@@ -8,9 +7,13 @@ from collections.abc import Callable
 from typing import NoReturn
 
 import hydra
+from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+
+from scripts.overrides import choose_groups, quote_value
+from scripts.settings import describe_unknown, find_problems
 
 USER_ERROR, INTERRUPTED = 2, 130  # exit codes
 
@@ -22,19 +25,21 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callab
         def guarded(config: DictConfig) -> None:
             try:
                 run(config)
-            except (ValueError, OSError) as error:
+            except (ValueError, OSError, OmegaConfBaseException) as error:
                 fail(error)
+
+        def main() -> None:
+            sys.argv[1:] = map(quote_value, sys.argv[1:])
+            overrides = [word for word in sys.argv[1:] if not word.startswith("-")]
+            try:
+                if len(overrides) == len(sys.argv) - 1:  # no flag of Hydra's own (--help, …)
+                    check(config_name, overrides)
+                hydra.main(
+                    version_base="1.3", config_path="pkg://configs", config_name=config_name
+                )(guarded)()
             except KeyboardInterrupt:
                 print("interrupted", file=sys.stderr)
                 sys.exit(INTERRUPTED)
-
-        def main() -> None:
-            overrides = [word for word in sys.argv[1:] if not word.startswith("-")]
-            if len(overrides) == len(sys.argv) - 1:  # no flag of Hydra's own (--help, --multirun)
-                check(config_name, overrides)
-            hydra.main(version_base="1.3", config_path="pkg://configs", config_name=config_name)(
-                guarded
-            )()
 
         return main
 
@@ -42,17 +47,30 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callab
 
 
 def check(config_name: str, overrides: list[str]) -> None:
-    """Compose before Hydra does, so that a misspelt key is named beside the nearest real one."""
+    """Compose before Hydra does, so that a wrong key or value is named in one sentence."""
     with hydra.initialize_config_module("configs", version_base="1.3"):
         defaults = hydra.compose(config_name)
         try:
             config = hydra.compose(config_name, overrides)
+            chosen = choose(config_name, overrides)
+            settings = OmegaConf.to_container(config, resolve=True)
         except (HydraException, OmegaConfBaseException, ValueError) as error:
-            fail(ValueError(explain(error, key_names(defaults))))
+            fail(ValueError(explain(error, key_names(choose(config_name, overrides)))))
     needed = sorted(OmegaConf.missing_keys(defaults))
     absent = [name for name in needed if OmegaConf.select(config, name) in (None, "")]
     if absent:
         fail(ValueError(f"{config_name} needs {' '.join(f'{name}=…' for name in absent)}"))
+    for problem in find_problems(settings, OmegaConf.to_container(chosen)):
+        fail(ValueError(problem))
+
+
+def choose(config_name: str, overrides: list[str]) -> DictConfig:
+    """The config of the groups that were chosen, before any setting in them is changed."""
+    groups = GlobalHydra.instance().config_loader().list_groups("")
+    try:
+        return hydra.compose(config_name, choose_groups(overrides, groups))
+    except (HydraException, OmegaConfBaseException, ValueError):
+        return hydra.compose(config_name)
 
 
 def key_names(config: DictConfig, prefix: str = "") -> list[str]:
@@ -73,9 +91,7 @@ def explain(error: Exception, keys: list[str]) -> str:
     if unknown is None:
         unknown = re.search(r"Key '([^']+)' is not in struct", text)
     if unknown is not None:
-        name = unknown.group(1)
-        near = difflib.get_close_matches(name, keys, n=1, cutoff=0.0)
-        return f"there is no setting '{name}'; did you mean '{near[0]}'?" if near else text
+        return describe_unknown(unknown.group(1), keys)
     return " ".join(text.split())
 
 

@@ -48,6 +48,30 @@ def build_model(model: DictConfig, head: attention.Head, sizes: dict[str, int]) 
     return MCAN(Sizes(**sizes, **options), head, dropout)
 
 
+def refuse_other_settings(config: DictConfig, before: dict[str, Any]) -> None:
+    """Raise where a run that goes on would be another one; more epochs are more of the same."""
+    now: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
+    for name in ("seed", "train_split", "model", "attention", "optim"):
+        old, new = flatten(name, before[name]), flatten(name, now[name])
+        for key in sorted({*old, *new} - {"optim.epochs"}):
+            if old.get(key) != new.get(key):
+                raise ValueError(
+                    f"the run to resume was started with {key}={old.get(key)}, not {new.get(key)}; "
+                    f"give it the same settings, or another name=…"
+                )
+
+
+def flatten(name: str, setting: Any) -> dict[str, Any]:
+    """Dotted keys and values of a setting."""
+    if not isinstance(setting, dict):
+        return {name: setting}
+    return {
+        key: value
+        for part, inner in setting.items()
+        for key, value in flatten(f"{name}.{part}", inner).items()
+    }
+
+
 def build_rate(setting: DictConfig) -> LearningRate:
     """The learning rate of a config: per epoch as in the paper, or per step."""
     options = dict(OmegaConf.to_container(setting))  # type: ignore[arg-type]

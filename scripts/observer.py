@@ -64,7 +64,8 @@ class Display:
         self.bar.close()
         for name, value in metrics.items():
             if isinstance(value, (int, float)):
-                self.board.add_scalar(f"epoch/{name}", value, global_step)
+                # at the epoch's last step: purge_step is the first step of the next one
+                self.board.add_scalar(f"epoch/{name}", value, global_step - 1)
         self.board.flush()
         if self.show:
             shares = metrics.get("component_shares")

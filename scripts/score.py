@@ -1,5 +1,7 @@
 """Score a result file offline: python -m scripts.score questions=… annotations=… results=…"""
 
+from pathlib import Path
+
 from omegaconf import DictConfig
 
 from data.accuracy import Scores, score_results
@@ -7,11 +9,14 @@ from data.files import write_json
 from data.questions import load_annotations, load_questions, match_annotations
 from data.results import check_ids, load_results
 from scripts.entry import command
+from scripts.settings import require_text
 
 
 @command("score")
 def main(config: DictConfig) -> None:
     """Read, check, score, write, print."""
+    if config.output:
+        refuse_input(require_text("output", config.output), config)
     questions = load_questions([config.questions])
     results = load_results(config.results)
     check_ids(results, questions.ids.tolist(), config.results)
@@ -21,6 +26,13 @@ def main(config: DictConfig) -> None:
     if config.output:
         write_json(config.output, scores.to_json())
     print(format_table(scores))
+
+
+def refuse_input(output: str, config: DictConfig) -> None:
+    """Raise when the scores would take the place of a file they are computed from."""
+    for name in ("questions", "annotations", "results"):
+        if Path(output).resolve() == Path(config[name]).resolve():
+            raise ValueError(f"output is {output}, the same file as {name}; name another one")
 
 
 def format_table(scores: Scores) -> str:

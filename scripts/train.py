@@ -16,7 +16,7 @@ from data.batches import TrainingBatches
 from data.embeddings import load_embeddings
 from data.loader import Loader
 from data.questions import load_annotations
-from data.splits import Folder
+from data.splits import Folder, overlap
 from data.words import Words
 from mcan.checkpoint import load_checkpoint
 from mcan.precision import choose_dtype
@@ -27,7 +27,14 @@ from mcan.stopping import PREEMPTED, StoppedOnRequestError
 from mcan.training import Plan, Training
 from scripts.dataset import ensure_dataset, load_words, open_split
 from scripts.entry import command
-from scripts.model import build_head, build_model, build_rate, head_schedules, import_modules
+from scripts.model import (
+    build_head,
+    build_model,
+    build_rate,
+    head_schedules,
+    import_modules,
+    refuse_other_settings,
+)
 from scripts.observer import Display, Silent
 from scripts.validation import Validation
 
@@ -55,13 +62,40 @@ def train(config: DictConfig, world: World) -> None:
     if world.is_first:
         ensure_dataset(config.data)
         load_words(config.data)
+        warn_of_overlap(config.train_split, config.val_split)
     world.wait()
     words = load_words(config.data)
     folder = open_folder(config, world)
-    training = assemble(config, world, words, folder)
-    lines = training.run()
+    try:
+        lines = run(config, world, words, folder)
+    finally:
+        if folder is not None:
+            folder.close()
     if folder is not None:
         print(summarise(lines[-1], folder.path), flush=True)
+
+
+def run(
+    config: DictConfig, world: World, words: Words, folder: RunFolder | None
+) -> list[dict[str, Any]]:
+    """Train to the end; settings that do not fit leave no folder in the way of better ones."""
+    try:
+        training = assemble(config, world, words, folder)
+    except BaseException:
+        if folder is not None and not config.resume:
+            folder.discard()
+        raise
+    return training.run()
+
+
+def warn_of_overlap(trained: str, validated: str) -> None:
+    """Say so when the accuracy will be that of questions the model was trained on."""
+    seen = overlap(trained, validated)
+    if seen:
+        print(
+            f"WARNING: {'+'.join(seen)} is trained on: its accuracy says little of new questions",
+            flush=True,
+        )
 
 
 def prepare_runtime(config: DictConfig, world: World) -> None:
@@ -81,7 +115,7 @@ def open_folder(config: DictConfig, world: World) -> RunFolder | None:
         name = config.name or f"{config.data.name}-{config.attention.name}-seed{config.seed}"
         try:
             folder = RunFolder(Path(config.runs) / name, config.resume)
-            if not config.resume:
+            if not (folder.path / "config.yaml").is_file():
                 folder.write_text("config.yaml", OmegaConf.to_yaml(config))
         except ValueError as error:
             problem = str(error)
@@ -167,6 +201,7 @@ def start_weights(
     if checkpoint is not None:
         owner = "this run's checkpoint"
         words.refuse_other(Words.from_state(checkpoint, owner), owner, config.data.root)
+        refuse_other_settings(config, checkpoint["config"])
         model.load_state_dict(checkpoint["model"])
     elif config.init_from:
         other = load_checkpoint(config.init_from)

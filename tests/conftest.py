@@ -28,6 +28,16 @@ def device(request):
     return torch.device(request.param)
 
 
+@pytest.fixture(scope="session")
+def small_dataset(tmp_path_factory):
+    """`shapes` with 120 questions to train on and 60 to validate: data=custom data.root=…"""
+    from data.shapes.build import Sizes, build_shapes  # not for the tests of attention alone
+
+    root = tmp_path_factory.mktemp("small") / "shapes"
+    build_shapes(root, sizes=Sizes(train=12, val=6, test=4, human=4), num_workers=1)
+    return root
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield

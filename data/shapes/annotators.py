@@ -61,6 +61,8 @@ def list_slips(question: Question) -> list[str]:
         return ["same", "neither", "yes"]
     if question.template.startswith("more"):
         return ["equal", "yes"]
+    if question.template == "size":
+        return ["medium", "small" if true == "big" else "big"]
     if true in NEAR_COLORS:
         return list(NEAR_COLORS[true])
     return list(NEAR_SHAPES[true])

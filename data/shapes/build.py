@@ -19,10 +19,10 @@ from data.questions import load_annotations, load_questions
 from data.shapes.official import AskedScene, v1_id, write_metadata, write_split
 from data.shapes.workers import Run, draw_part, make_maps, make_picture, start_workers
 from data.splits import Folder, image_names
-from data.store import StoreWriter
+from data.store_writer import StoreWriter
 from data.vocabulary import Vocabulary
 
-VERSION = 1  # raise it when the same seed gives other files
+VERSION = 3  # raise it when the same seed gives other files
 MARK = "shapes.json"  # written last: a folder that has it is complete
 CHUNK = 16  # pictures sent to a worker at a time
 FIRST_IMAGE = {"train": 1, "val": 100_001, "test": 200_001}
@@ -48,11 +48,17 @@ def build_shapes(
     force: bool = False,
 ) -> bool:
     """Make the dataset at `root`; False when the same one is there already."""
-    sizes = sizes or Sizes()
+    if seed < 0:
+        raise ValueError(f"seed is {seed}, expected 0 or more")
+    if num_workers < 1:
+        raise ValueError(f"num_workers is {num_workers}, expected at least 1")
+    root, sizes = Path(os.path.abspath(root)), sizes or Sizes()
     mark = {"version": VERSION, "seed": seed, "pairs": [sizes.train, sizes.val, sizes.test]}
     mark["human"] = sizes.human
     if is_there(root, mark, force):
         return False
+    if Path.cwd().is_relative_to(root.resolve()):  # it is renamed when all is done
+        raise ValueError(f"{root} is the folder this runs in; name one inside it with data.root=…")
     with claim(root.parent / f".{root.name}.partial") as partial:
         fill(Folder(partial), seed, sizes, num_workers)
         write_json(partial / MARK, mark)

@@ -9,7 +9,6 @@ from data.outlines import SHAPES
 from data.shapes.scene import COLORS, Scene
 
 MOST_COUNTED = 5
-PLURALS = {shape: "crosses" if shape == "cross" else f"{shape}s" for shape in SHAPES}
 Kind = tuple[str, str]  # colour, shape
 
 
@@ -72,10 +71,10 @@ def ask_kind(view: View) -> Asked:
 
 
 def ask_both(view: View) -> Asked:
-    """Are there both circles and stars? Are there both red and blue objects?"""
+    """Are there both circle and star shapes? Are there both red and blue objects?"""
     for one, other in itertools.combinations(view.shapes, 2):
         found = view.of_shape[one], view.of_shape[other]
-        text = f"Are there both {PLURALS[one]} and {PLURALS[other]}?"
+        text = f"Are there both {one} and {other} shapes?"
         yield text, say(all(found)), found[0] + found[1]
     for one, other in itertools.combinations(view.colors, 2):
         found = view.of_color[one], view.of_color[other]
@@ -93,11 +92,11 @@ def ask_same_color(view: View) -> Asked:
 
 
 def ask_number_of_shape(view: View) -> Asked:
-    """How many circles are there?"""
+    """How many circle shapes are there?"""
     for shape in view.shapes:
         found = view.of_shape[shape]
         if len(found) <= MOST_COUNTED:
-            yield f"How many {PLURALS[shape]} are there?", str(len(found)), found
+            yield f"How many {shape} shapes are there?", str(len(found)), found
 
 
 def ask_number_of_color(view: View) -> Asked:
@@ -125,11 +124,10 @@ def ask_shape(view: View) -> Asked:
 
 
 def ask_more_shapes(view: View) -> Asked:
-    """Are there more circles or stars?"""
+    """Are there more circle or star shapes?"""
     for one, other in itertools.combinations(view.shapes, 2):
-        names = PLURALS[one], PLURALS[other]
-        text = f"Are there more {names[0]} or {names[1]}?"
-        yield compare(text, names, view.of_shape[one], view.of_shape[other])
+        text = f"Are there more {one} or {other} shapes?"
+        yield compare(text, (one, other), view.of_shape[one], view.of_shape[other])
 
 
 def ask_more_colors(view: View) -> Asked:
@@ -156,6 +154,15 @@ def ask_big(view: View) -> Asked:
         thing = view.scene.things[big[0]]
         yield "What shape is the big object?", thing.shape, big
         yield "What color is the big object?", thing.color, big
+
+
+def ask_size(view: View) -> Asked:
+    """Is the circle big or small?"""
+    for shape in view.shapes:
+        found = view.of_shape[shape]
+        if len(found) == 1:
+            size = "big" if view.scene.things[found[0]].big else "small"
+            yield f"Is the {shape} big or small?", size, found
 
 
 def ask_background(view: View) -> Asked:
@@ -199,6 +206,7 @@ TEMPLATES = {
     "common color": Template("what is the most common", "other", 0.03, ask_common_color),
     "common shape": Template("what is the most common", "other", 0.03, ask_common_shape),
     "big": Template("what", "other", 0.02, ask_big),
+    "size": Template("is the", "other", 0.03, ask_size),
     "background": Template("what color is the background", "other", 0.02, ask_background),
 }
 

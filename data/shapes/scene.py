@@ -12,7 +12,7 @@ from data.outlines import SHAPES
 COLORS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown")
 BACKGROUNDS = ("white", "gray", "black")
 # nine cells a side would resonate with the 10×10 basis of the attention
-GRIDS = ((8, 10), (10, 8), (8, 8), (10, 10), (8, 12), (12, 8))
+GRIDS = ((8, 10), (10, 8), (10, 10), (8, 12), (12, 8))  # on which a constant image is fitted well
 SMALL = (0.58, 0.70)  # radius in cells
 BIG = (0.96, 1.06)
 GAP = 0.4  # cells between the discs around two objects

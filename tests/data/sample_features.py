@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from data.examples import Examples
-from data.store import StoreWriter
+from data.store_writer import StoreWriter
 
 SIZES = {7: (2, 3), 3: (3, 2), 12: (2, 3), 20: (1, 5), 21: (4, 4), 30: (2, 3)}
 

@@ -145,3 +145,27 @@ def test_settings_that_make_no_sense_are_refused():
     with pytest.raises(ValueError, match="no questions"):
         TrainingBatches(SHAPES[:0], 1, seed=0)
     assert evaluation_pieces(np.zeros(0, dtype=np.int64), SHAPES[:0], 4) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rank": 2, "world_size": 2}, "rank is 2, expected 0 to 1"),
+        ({"rank": -1, "world_size": 2}, "rank is -1"),
+        ({"world_size": 0}, "world_size is 0, expected at least 1"),
+        ({"first_step": -1}, "first_step is -1, expected 0 to 2"),
+        ({"first_step": 3}, "first_step is 3, expected 0 to 2"),
+        ({"num_micro_batches": 0}, "num_micro_batches is 0, expected at least 1"),
+    ],
+)
+def test_a_part_of_the_work_that_there_is_not_is_refused(options, message):
+    shapes = np.full((5, 2), 3)
+    with pytest.raises(ValueError, match=message):
+        TrainingBatches(shapes, 3, seed=0).pieces(0, **options)
+    if "rank" in options or "world_size" in options:
+        with pytest.raises(ValueError, match=message):
+            evaluation_pieces(np.arange(5), shapes, 3, **options)
+
+
+def test_an_epoch_that_is_over_has_no_pieces_left():
+    assert TrainingBatches(np.full((5, 2), 3), 3, seed=0).pieces(0, first_step=2) == []

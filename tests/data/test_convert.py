@@ -89,7 +89,8 @@ def interrupt(source, output):
     tensor[0, 0, 0, 0] = torch.inf
     torch.save(tensor, victim)
     os.utime(victim, ns=(times.st_atime_ns, times.st_mtime_ns))
-    with pytest.raises(ValueError, match=f"image {victim.stem} has features that are NaN or inf"):
+    message = f"{victim}: image {victim.stem} has features that are NaN or inf"
+    with pytest.raises(ValueError, match=message):
         convert_folder(source, output, num_threads=1, commit_bytes=1)
     assert len(good) == len(victim.read_bytes())
     victim.write_bytes(good)
@@ -110,10 +111,59 @@ def test_a_torn_line_of_the_journal_is_not_believed(tmp_path):
 def test_an_unfinished_store_of_other_files_is_not_gone_on_with(tmp_path):
     write_pth(tmp_path / "pth", 6)
     interrupt(tmp_path / "pth", tmp_path / "a.h5")
-    torch.save(torch.zeros(1, 4, 19, 25), tmp_path / "pth" / "1.pth")
-    with pytest.raises(ValueError, match=r"a\.h5\.partial was begun from another source"):
+    torch.save(torch.zeros(1, 4, 19, 26), tmp_path / "pth" / "1.pth")
+    message = r"a\.h5\.partial was begun from .*other grids.* delete it and .*a\.h5\.journal"
+    with pytest.raises(ValueError, match=message):
         convert_folder(tmp_path / "pth", tmp_path / "a.h5")
+    write_pth(tmp_path / "pth", 6)
+    with pytest.raises(ValueError, match=message):
+        convert_folder(tmp_path / "pth", tmp_path / "a.h5", backbone="X-101")
     assert not (tmp_path / "a.h5").exists()
+
+
+def test_a_repaired_file_is_copied_and_what_was_done_is_kept(tmp_path):
+    tensors = write_pth(tmp_path / "pth", 6)
+    victim = tmp_path / "pth" / "51.pth"
+    torch.save(torch.full_like(tensors[51], torch.nan), victim)
+    with pytest.raises(ValueError, match=r"51\.pth: image 51 has features that are NaN"):
+        convert_folder(tmp_path / "pth", tmp_path / "a.h5", num_threads=1, commit_bytes=1)
+    torch.save(tensors[51], victim)
+    assert convert_folder(tmp_path / "pth", tmp_path / "a.h5") == 1
+    assert_same(tmp_path / "a.h5", tensors)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.h5", "pth"]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_file_changed_after_it_was_copied_is_copied_again(tmp_path, again):
+    tensors = write_pth(tmp_path / "pth", 6)
+    interrupt(tmp_path / "pth", tmp_path / "a.h5")
+    tensors[11] = torch.ones_like(tensors[11])
+    torch.save(tensors[11], tmp_path / "pth" / "11.pth")
+    os.utime(tmp_path / "pth" / "11.pth", ns=(1, 1))
+    if again:  # interrupted once more, after the change was noticed
+        interrupt(tmp_path / "pth", tmp_path / "a.h5")
+    assert convert_folder(tmp_path / "pth", tmp_path / "a.h5") == (1 if again else 2)
+    assert_same(tmp_path / "a.h5", tensors)
+
+
+def test_without_its_record_of_the_files_nothing_done_is_believed(tmp_path):
+    tensors = write_pth(tmp_path / "pth", 6)
+    interrupt(tmp_path / "pth", tmp_path / "a.h5")
+    (tmp_path / "a.h5.scan").write_text("[")
+    assert convert_folder(tmp_path / "pth", tmp_path / "a.h5") == 6
+    assert_same(tmp_path / "a.h5", tensors)
+
+
+def test_what_cannot_be_done_is_refused_before_any_file_is_read(tmp_path):
+    write_pth(tmp_path / "pth", 1)
+    (tmp_path / "pth" / "5.pth").write_bytes(b"hello")  # reading it would raise another error
+    for options, message in [
+        ({"backbone": 101}, "backbone is 101, expected text"),
+        ({"resize": [1000, 600]}, "short side is the longer one"),
+        ({"num_threads": -1}, "num_threads is -1, expected 0"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            convert_folder(tmp_path / "pth", tmp_path / "a.h5", **options)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +172,13 @@ def test_an_unfinished_store_of_other_files_is_not_gone_on_with(tmp_path):
         ("notes.txt", b"hello", "notes.txt is not named <image_id>.pth"),
         ("cat.pth", torch.zeros(1, 4, 2, 2), "cat.pth is not named <image_id>.pth"),
         ("01.pth", torch.zeros(1, 4, 2, 2), "are the same image"),
+        (
+            "99999999999999999999.pth",
+            torch.zeros(1, 4, 2, 2),
+            "999.pth: an image id may be at most",
+        ),
         ("5.pth", b"hello", "5.pth cannot be read as a tensor"),
+        ("5.pth", b"is it?", r"5.pth cannot be read as a tensor \(\w+: .*\): it is damaged"),
         ("5.pth", b"PK\x03\x04hello", "5.pth cannot be read as a tensor"),
         ("5.pth", {"features": torch.zeros(2)}, "5.pth holds no tensor"),
         ("5.pth", torch.zeros(1, 4, 2, 2, dtype=torch.int64), "5.pth holds no tensor of floating"),
@@ -158,7 +214,7 @@ def test_a_pickle_that_would_run_code_is_refused(tmp_path):
 
 def test_an_overflow_to_infinity_names_the_image(tmp_path):
     write_pth(tmp_path / "pth", 2)
-    torch.save(torch.full((1, 4, 2, 2), 7e4), tmp_path / "pth" / "5.pth")
+    torch.save(torch.full((1, 4, 19, 25), 7e4), tmp_path / "pth" / "5.pth")
     with pytest.raises(ValueError, match=r"image 5 has a feature of 7e\+04, more than float16"):
         convert_folder(tmp_path / "pth", tmp_path / "a.h5")
     assert not (tmp_path / "a.h5").exists()

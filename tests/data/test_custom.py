@@ -8,7 +8,7 @@ import pytest
 from data.custom import take_inventory
 from data.files import write_json
 from data.splits import Folder
-from data.store import StoreWriter
+from data.store_writer import StoreWriter
 from tests.data.official_files import make_question, real_folder
 from tests.data.sample_folder import add_images, fill_folder
 

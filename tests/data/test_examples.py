@@ -75,14 +75,6 @@ def test_dense_targets_of_any_rows_are_a_loop_over_the_questions(folder):
         np.testing.assert_array_equal(dense, expected)
 
 
-def test_a_reused_buffer_holds_nothing_of_the_batch_before(folder):
-    examples = load_examples(folder, "val", VOCABULARY, ANSWERS)
-    buffer = np.full((2, len(ANSWERS)), 7, dtype=np.float32)
-    dense = examples.dense_targets(np.array([1, 0]), len(ANSWERS), out=buffer)
-    assert dense is buffer
-    np.testing.assert_array_equal(buffer, examples.dense_targets(np.array([1, 0]), len(ANSWERS)))
-
-
 def test_a_test_split_has_no_targets(folder):
     examples = load_examples(folder, "test", VOCABULARY, ANSWERS)
     assert not examples.has_answers

@@ -67,3 +67,26 @@ def test_a_folder_without_images_is_refused(tmp_path):
         extract_patches(tmp_path, tmp_path / "store.h5")
     with pytest.raises(FileNotFoundError, match="not a folder"):
         extract_patches(tmp_path / "absent", tmp_path / "store.h5")
+
+
+def test_a_repaired_image_is_described_and_what_was_done_is_kept(folder, tmp_path):
+    output = tmp_path / "store.h5"
+    draw(folder / "80.jpg", (200, 300))
+    whole = (folder / "80.jpg").read_bytes()
+    (folder / "80.jpg").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"80\.jpg is not a readable image"):
+        extract_patches(folder, output, num_threads=1)
+    (folder / "80.jpg").write_bytes(whole)
+    draw(folder / "7.png", (200, 300), compress_level=0)  # described already, and changed since
+    assert extract_patches(folder, output) == 2
+    with FeatureStore(output) as store:
+        for image_id, path in list_images(folder).items():
+            rows = describe(Image.open(path)).reshape(-1, NUM_FEATURES).astype(np.float16)
+            np.testing.assert_array_equal(store.rows(image_id), rows)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["images", "store.h5"]
+
+
+def test_an_id_too_large_is_named(folder):
+    draw(folder / "99999999999999999999.png", (50, 50))
+    with pytest.raises(ValueError, match=r"999\.png: an image id may be at most"):
+        list_images(folder)

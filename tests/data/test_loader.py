@@ -92,6 +92,25 @@ def test_a_batch_stays_valid_until_keep_more_are_drawn(tmp_path, rows, keep, num
             assert_right(earlier, rows)
 
 
+@pytest.mark.parametrize("num_threads", [0, 2])
+@pytest.mark.parametrize("drawn", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_kept_batch_survives_the_start_of_the_next_iteration(
+    tmp_path, rows, num_threads, drawn, whole
+):
+    loader = make_loader(tmp_path, keep=3, num_threads=num_threads)
+    pieces = [Piece(np.array([row]), 1.0) for row in range(len(IMAGES))]
+    batches = loader.iterate(pieces[:drawn] if whole else pieces)
+    held = [next(batches) for _ in range(drawn)][-2:]
+    batches.close()
+    following = loader.iterate(pieces[::-1])
+    next(following)
+    time.sleep(0.01)  # the threads have the time to overwrite what they may
+    for earlier in held:
+        assert_right(earlier, rows)
+    following.close()
+
+
 def test_buffers_are_reused(tmp_path, rows):
     loader = make_loader(tmp_path, prefetch=2, keep=1)
     addresses = {

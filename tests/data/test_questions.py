@@ -180,3 +180,11 @@ def test_real_files_load_and_match(split, count):
     for question_id, image_id in zip(questions.ids, questions.image_ids, strict=True):
         name = "val" if split == "val" or question_id in questions.ids[63:] else "train"
         assert folder.images(name, int(image_id)).stat().st_size > 0
+
+
+def test_an_annotation_with_one_answer_in_place_of_ten_is_said_to_lack_them(tmp_path):
+    entry = make_annotation(7, ["yes"] * 10)
+    del entry["answers"]
+    path = write_annotations(tmp_path / "a.json", [entry | {"answer": "yes"}])
+    with pytest.raises(ValueError, match=r"number 1 \(question 7\) has no 'answers'"):
+        load_annotations([path])

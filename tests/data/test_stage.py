@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-import data.destination
+import data.room
 from data.stage import stage_store
 from data.store import FeatureStore
 from data.store_set import open_stores
@@ -78,11 +78,9 @@ def test_a_process_waits_while_another_copies(tmp_path):
 
 def test_a_disk_without_room_is_refused_and_left_clean(tmp_path, monkeypatch):
     write_sample(tmp_path / "a.h5")
-    usage = data.destination.shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(
-        data.destination.shutil, "disk_usage", lambda path: usage._replace(free=100)
-    )
-    with pytest.raises(OSError, match=r"but its disk has 0\.0 GB free"):
+    usage = data.room.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(data.room.shutil, "disk_usage", lambda path: usage._replace(free=100))
+    with pytest.raises(OSError, match="but only 100 bytes are free"):
         stage_store(tmp_path / "a.h5", tmp_path / "local")
     assert [path for path in (tmp_path / "local").iterdir() if path.suffix != ".lock"] == []
 

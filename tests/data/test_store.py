@@ -106,3 +106,8 @@ def test_the_manifest_of_another_backbone_or_resize_is_refused(tmp_path):
             store.manifest.require("a.h5", backbone="R-50")
         with pytest.raises(ValueError, match=r"resize None, but resize \(600, 1000\)"):
             store.manifest.require("a.h5", resize=[600, 1000])
+
+
+def test_a_folder_in_place_of_a_store_is_named(tmp_path):
+    with pytest.raises(IsADirectoryError, match="is a folder; name the store in it"):
+        FeatureStore(tmp_path)

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from data.store import FeatureStore, StoreWriter
+from data.store import FeatureStore
 from data.store_set import StoreSet, open_stores
+from data.store_writer import StoreWriter
 from tests.data.sample_features import SIZES, write_sample
 
 

@@ -1,8 +1,12 @@
+import math
+
 import numpy as np
 import pytest
 import torch
 
-from data.store import FeatureStore, StoreWriter
+from data.manifest import check_grid
+from data.store import FeatureStore
+from data.store_writer import StoreWriter
 from tests.data.sample_features import SIZES, draw_rows, write_sample
 
 
@@ -81,3 +85,56 @@ def test_grids_larger_than_the_resize_allows_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"image 5 has 4×152"):
         StoreWriter(tmp_path / "a.h5", {5: (4, 152)}, 1, **options)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "resize"),
+    [(19, 32, (600, 1000)), (19, 19, (600, 1000)), (5, 32, (600, 1000)), (12, 16, (384, 640))],
+)
+def test_grids_with_the_short_or_the_long_side_of_the_resize_are_accepted(height, width, resize):
+    check_grid(5, height, width, resize)
+    check_grid(5, width, height, resize)
+
+
+@pytest.mark.parametrize(("height", "width"), [(12, 16), (18, 31), (1, 1), (7, 20)])
+def test_grids_smaller_than_the_resize_makes_them_are_refused(tmp_path, height, width):
+    options = {"source": "s", "backbone": "R-50", "resize": (600, 1000)}
+    message = rf"image 5 has {height}×{width} cells.* 19 cells on the short side or 32 .*resize"
+    with pytest.raises(ValueError, match=message):
+        StoreWriter(tmp_path / "a.h5", {5: (height, width)}, 1, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("short", range(200, 900, 37))
+def test_every_image_resized_as_detectron_does_has_a_grid_that_is_accepted(short):
+    long = short * 5 // 3
+    for height in range(50, 900, 53):
+        for width in range(50, 900, 47):
+            scale = short / min(height, width)
+            if scale * max(height, width) > long:
+                scale = long / max(height, width)
+            pixels = [int(side * scale + 0.5) for side in (height, width)]
+            check_grid(1, *(math.ceil(side / 32) for side in pixels), (short, long))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"backbone": 101}, {"backbone": None}, {"backbone": ["a", "b"]}, {"source": 5}],
+)
+def test_a_name_that_is_no_text_is_refused_before_anything_is_written(tmp_path, options):
+    with pytest.raises(ValueError, match=f"{next(iter(options))} is .*, expected text"):
+        StoreWriter(
+            tmp_path / "a.h5", {1: (1, 1)}, 1, **({"source": "s", "backbone": "b"} | options)
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_resize_whose_short_side_is_longer_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"resize is \[1000, 600\], but its short side"):
+        StoreWriter(tmp_path / "a.h5", {1: (1, 1)}, 1, source="s", backbone="b", resize=(1000, 600))
+
+
+def test_a_folder_that_is_a_file_is_named(tmp_path):
+    (tmp_path / "file").write_text("hello")
+    with pytest.raises(NotADirectoryError, match=r"a\.h5 cannot be written: .*file is a file"):
+        StoreWriter(tmp_path / "file" / "b" / "a.h5", {1: (1, 1)}, 1, source="s", backbone="b")

@@ -59,3 +59,10 @@ def test_questions_about_images_that_are_not_there_are_refused(tmp_path):
     questions = write_questions(tmp_path / "q.json", [3, 99, 98, 99])
     with pytest.raises(ValueError, match=r"a.h5 lacks 2 images of the questions.*: 98, 99"):
         verify_store(tmp_path / "a.h5", [questions])
+
+
+@pytest.mark.parametrize("resize", [600, "abc", [600], [1000, 600]])
+def test_a_resize_that_makes_no_sense_is_refused(tmp_path, resize):
+    write_sample(tmp_path / "a.h5")
+    with pytest.raises(ValueError, match="resize is "):
+        verify_store(tmp_path / "a.h5", resize=resize)

@@ -20,10 +20,6 @@ def test_the_order_of_the_questions_changes_nothing(texts):
     assert Vocabulary.build(texts).fingerprint == Vocabulary.build(TEXTS).fingerprint
 
 
-def test_rare_words_can_be_left_out():
-    assert Vocabulary.build(TEXTS, at_least=2).words == ("PAD", "UNK", "the", "dog", "is")
-
-
 def test_known_words_come_back_and_others_are_unknown():
     vocabulary = Vocabulary.build(TEXTS)
     numbers = vocabulary.encode("The DOG, flies", length=5)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from data.files import write_json
-from data.words import prepare_words
+from data.words import Words, prepare_words
 from tests.data.official_files import make_annotation, make_question
 from tests.data.sample_folder import fill_folder
 
@@ -60,3 +60,37 @@ def test_an_annotation_without_a_question_is_refused(tmp_path: Path) -> None:
     write_json(folder.annotations("val"), {"annotations": entries})
     with pytest.raises(ValueError, match="77"):
         prepare_words(folder)
+
+
+def test_the_threshold_is_remembered_and_a_negative_one_refused(tmp_path: Path) -> None:
+    folder = fill_folder(tmp_path)
+    with pytest.raises(ValueError, match="answers_more_than is -1, expected at least 0"):
+        prepare_words(folder, more_than=-1)
+    assert prepare_words(folder, more_than=3).answers.more_than == 3
+    kept = prepare_words(folder, more_than=5)
+    assert kept.answers.more_than == 3
+    carried = Words.from_state(kept.state(), "last.pt")
+    assert carried.answers.more_than == 3
+    with pytest.raises(ValueError, match="answers_more_than is -1"):
+        prepare_words(folder, more_than=-1)
+
+
+def test_a_list_without_its_threshold_is_read_as_before(tmp_path: Path) -> None:
+    folder = fill_folder(tmp_path)
+    words = prepare_words(folder)
+    state = {key: value for key, value in words.answers.state().items() if key != "more_than"}
+    write_json(folder.answers, state)
+    assert prepare_words(folder).answers.words == words.answers.words
+
+
+@pytest.mark.parametrize("name", ["vocabulary.json", "answers.json"])
+@pytest.mark.parametrize("content", ["{", "[]", '{"format": "vocabulary", "version": 9}'])
+def test_a_damaged_file_is_to_be_deleted(tmp_path: Path, name: str, content: str) -> None:
+    folder = fill_folder(tmp_path)
+    prepare_words(folder)
+    (tmp_path / name).write_text(content)
+    message = rf"{name}.*; delete it and run `make data` again"
+    with pytest.raises(ValueError, match=message):
+        prepare_words(folder)
+    (tmp_path / name).unlink()
+    assert prepare_words(folder).built

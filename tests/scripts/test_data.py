@@ -83,3 +83,16 @@ def test_shapes_refuses_a_folder_of_other_files(
     fill_folder(tmp_path)
     assert run(monkeypatch, f"data.root={tmp_path}", "data.force=true") == 2
     assert "holds other files" in capsys.readouterr().err
+
+
+def test_a_list_kept_from_another_threshold_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill_folder(tmp_path)
+    words = ["data=custom", f"data.root={tmp_path}"]
+    assert run(monkeypatch, *words) == 0
+    assert run(monkeypatch, *words) == 0
+    assert "notice" not in capsys.readouterr().out
+    assert run(monkeypatch, *words, "data.answers_more_than=3") == 0
+    shown = capsys.readouterr().out
+    assert "answers.json was built with data.answers_more_than=8, not 3; delete it" in shown

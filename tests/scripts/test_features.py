@@ -1,7 +1,10 @@
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -46,6 +49,45 @@ def test_a_folder_that_is_not_there_ends_with_exit_code_2(tmp_path):
         == f"error: {tmp_path / 'pth'} is not a folder; expected one of <image_id>.pth files\n"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+SLOW = """
+import time
+import data.convert as convert
+load, count = convert.load_tensor, 0
+def slow(path):
+    global count
+    count += 1
+    if count > 12 + 5:  # the scan of twelve, then five copies
+        time.sleep(0.2)
+    return load(path)
+convert.load_tensor = slow
+from scripts.features import main
+main()
+"""
+
+
+def test_an_interrupted_conversion_shows_no_traceback_and_goes_on(tmp_path):
+    write_pth(tmp_path / "pth", 12)
+    words = [f"source={tmp_path / 'pth'}", f"output={tmp_path / 'a.h5'}", "num_threads=2"]
+    child = subprocess.Popen(
+        [sys.executable, "-c", SLOW, *words], stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 40
+    while not (tmp_path / "a.h5.scan").exists():
+        assert time.monotonic() < deadline
+        assert child.poll() is None
+        time.sleep(0.02)
+    time.sleep(0.3)
+    child.send_signal(signal.SIGINT)
+    _, error = child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert "Traceback" not in error
+    assert error.endswith("interrupted\n")
+    again = run("scripts.features", *words)
+    assert again.returncode == 0, again.stderr
+    copied = int(re.search(r"\((\d+) copied now\)", again.stdout)[1])
+    assert 0 < copied < 12
 
 
 @pytest.mark.real

@@ -130,6 +130,42 @@ def test_annotations_of_other_questions_are_refused(monkeypatch, arguments, caps
     assert "1 questions have no annotation (1003)" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["é.json", "a(1).json", "a=b.json", "a'b.json", "日 本#.json"])
+def test_files_of_any_name_are_read_and_written(monkeypatch, arguments, capsys, tmp_path, name):
+    arguments["results"] = arguments["results"].rename(tmp_path / name)
+    arguments["output"] = tmp_path / f"score {name}"
+    run(monkeypatch, arguments)
+    assert "68.83" in capsys.readouterr().out
+    assert json.loads(arguments["output"].read_text())["overall"] == 68.83
+
+
+@pytest.mark.parametrize("name", ["questions", "annotations", "results"])
+def test_a_file_that_is_read_is_not_written_over(monkeypatch, arguments, capsys, tmp_path, name):
+    before = arguments[name].read_bytes()
+    (tmp_path / "link").symlink_to(tmp_path)
+    arguments["output"] = tmp_path / "link" / arguments[name].name
+    with pytest.raises(SystemExit) as ended:
+        run(monkeypatch, arguments)
+    assert ended.value.code == 2
+    assert f"the same file as {name}" in capsys.readouterr().err
+    assert arguments[name].read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [("folder", "folder is a folder; name the file"), ("q.json/s.json", "q.json is a file, not a")],
+)
+def test_an_output_that_cannot_be_a_file_is_named(
+    monkeypatch, arguments, capsys, tmp_path, output, message
+):
+    (tmp_path / "folder").mkdir()
+    arguments["output"] = tmp_path / output
+    with pytest.raises(SystemExit) as ended:
+        run(monkeypatch, arguments)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
 @pytest.mark.real
 def test_the_majority_answers_of_real_people_score_high(monkeypatch, capsys, tmp_path):
     folder = Folder(real_folder())

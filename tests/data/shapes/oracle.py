@@ -4,17 +4,6 @@ import re
 from collections import Counter
 from typing import Any
 
-SINGULAR = {
-    "circles": "circle",
-    "squares": "square",
-    "triangles": "triangle",
-    "diamonds": "diamond",
-    "crosses": "cross",
-    "stars": "star",
-    "hearts": "heart",
-    "rings": "ring",
-}
-
 
 def derive(question: str, scene: dict[str, Any]) -> str:
     """The answer to a question about a scene of shapes_metadata.json; ambiguity fails."""
@@ -34,14 +23,14 @@ def derive(question: str, scene: dict[str, Any]) -> str:
         case ["Is", "there", "a" | "anything", kind]:
             return "yes" if matching(kind) else "no"
         case ["Are", "there", "both", one, "and", other, *_]:
-            pair = [matching(SINGULAR.get(kind, kind)) for kind in (one, other)]
+            pair = [matching(kind) for kind in (one, other)]
             return "yes" if all(pair) else "no"
         case ["Are", "the", s1, "and", "the", s2, "the", "same", "color"]:
             return "yes" if only(matching(s1))["color"] == only(matching(s2))["color"] else "no"
-        case ["How", "many", color, "objects", "are", "there"]:
-            return str(len(matching(color)))
-        case ["How", "many", shapes, "are", "there"]:
-            return str(len(matching(SINGULAR[shapes])))
+        case ["How", "many", kind, "objects" | "shapes", "are", "there"]:
+            return str(len(matching(kind)))
+        case ["Is", "the", shape, "big", "or", "small"]:
+            return "big" if only(matching(shape))["big"] else "small"
         case ["What", "color", "is", "the", "background"]:
             return str(scene["background"])
         case ["What", attribute, "is", "the", "big", "object"]:
@@ -51,7 +40,7 @@ def derive(question: str, scene: dict[str, Any]) -> str:
         case ["What", "shape", "is", "the", color, "object"]:
             return str(only(matching(color))["shape"])
         case ["Are", "there", "more", one, "or", other, *_]:
-            numbers = [len(matching(SINGULAR.get(kind, kind))) for kind in (one, other)]
+            numbers = [len(matching(kind)) for kind in (one, other)]
             return (
                 "equal" if numbers[0] == numbers[1] else one if numbers[0] > numbers[1] else other
             )

@@ -17,6 +17,7 @@ from data.files import read_json
 from data.human_attention import Blackness, list_looked_at, read_distributions
 from data.patch import describe
 from data.questions import load_annotations, load_questions, match_annotations
+from data.shapes import build
 from data.shapes.baselines import CEILING, measure_baselines
 from data.shapes.build import Sizes, build_shapes, claim
 from data.shapes.report import describe_dataset
@@ -99,7 +100,7 @@ def test_blind_predictors_stay_below_half_and_the_truth_reaches_all(folder: Fold
     assert scores.pop(CEILING) > 97
     assert len(scores) == 5
     assert max(scores.values()) < 50
-    assert "14 templates" in describe_dataset(folder)
+    assert "15 templates" in describe_dataset(folder)
 
 
 def test_human_maps_join_by_v1_ids_and_lie_on_the_objects_that_matter(folder: Folder) -> None:
@@ -173,3 +174,24 @@ def test_two_runs_do_not_fill_one_folder(tmp_path: Path) -> None:
         pytest.raises(ValueError, match="another run is filling"),
     ):
         build_shapes(tmp_path / "shapes", sizes=TINY, num_workers=1)
+
+
+@pytest.mark.parametrize("root", [".", "..", "inner/.."])
+def test_the_folder_one_is_in_is_refused_before_anything_is_drawn(tmp_path, monkeypatch, root):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setattr(build, "fill", lambda *arguments: pytest.fail("it was begun"))
+    if root == "..":
+        monkeypatch.setattr(build, "is_there", lambda *arguments: False)
+    with pytest.raises(ValueError, match="is the folder this runs in"):
+        build.build_shapes(Path(root))
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"seed": -1}, "seed is -1, expected 0 or more"), ({"num_workers": 0}, "num_workers is 0")],
+)
+def test_numbers_that_make_no_sense_are_refused(tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        build.build_shapes(tmp_path / "shapes", **options)

@@ -1,0 +1,117 @@
+"""Very small training runs: their settings, how to start them, and what they end with."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import hydra
+import torch
+from omegaconf import DictConfig
+
+from mcan.checkpoint import load_checkpoint
+from mcan.processes import World
+from scripts.train import train
+
+ROOT = Path(__file__).parents[1]
+ALONE = World(0, 1, torch.device("cpu"))
+SMALL = [
+    "data=custom", "model.hidden=16", "model.pooling=16", "model.output=32", "model.embedding=8",
+    "model.num_layers=1", "model.num_heads=2", "model.dropout=0.1", "optim.epochs=2",
+    "optim.batch_size=6", "attention=multimodal", "attention.num_restarts=1",
+    "runtime.num_threads=1", "runtime.show_progress=false",
+]  # fmt: skip
+
+
+def settings(dataset: Path, runs: Path, *more: str) -> list[str]:
+    """Overrides of a small run; its folder is runs/<name>."""
+    return [*SMALL, f"data.root={dataset}", f"runs={runs}", *more]
+
+
+def compose(overrides: list[str]) -> DictConfig:
+    with hydra.initialize_config_module("configs", version_base="1.3"):
+        return hydra.compose("train", overrides)
+
+
+def train_here(overrides: list[str]) -> None:
+    """Train in this process; its number of threads is put back."""
+    num_threads = torch.get_num_threads()
+    try:
+        train(compose(overrides), ALONE)
+    finally:
+        torch.set_num_threads(num_threads)
+
+
+def start(overrides: list[str], num_processes: int = 1) -> subprocess.Popen[str]:
+    """Start the command, under torchrun where there are several processes."""
+    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={num_processes}"]
+    launcher = torchrun if num_processes > 1 else []
+    return subprocess.Popen(
+        [sys.executable, *launcher, "-m", "scripts.train", *overrides],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """The exit code and all that was printed."""
+    printed, _ = process.communicate(timeout=120)
+    return process.returncode, printed
+
+
+def wait_for_step(folder: Path, step: int, process: subprocess.Popen[str]) -> None:
+    """Wait until a checkpoint of that step or a later one is there."""
+    deadline = time.monotonic() + 90
+    while not any(int(p.stem[5:]) >= step for p in folder.glob("step_*.pt")):
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline, "no checkpoint came"
+        time.sleep(0.002)
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """kill -9, the processes that torchrun started included."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for number in [process.pid, *map(int, children)]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
+    process.communicate()
+
+
+def without_times(line: dict[str, Any]) -> dict[str, Any]:
+    return {n: v for n, v in line.items() if "seconds" not in n and "per_second" not in n}
+
+
+def end_state(folder: Path, name: str = "last.pt") -> dict[str, Any]:
+    """What must be the same whatever interrupted a run."""
+    content = load_checkpoint(folder / name)
+    printed = (folder / "metrics.jsonl").read_text().splitlines()
+    return {
+        **{key: content[key] for key in ("model", "optimizer", "progress", "attention")},
+        "lines": [without_times(line) for line in content["lines"]],
+        "metrics": [without_times(json.loads(line)) for line in printed],
+    }
+
+
+def assert_same(one: Any, other: Any, place: str = "") -> None:
+    """Equal to the last bit, tensors included."""
+    assert type(one) is type(other), place
+    if isinstance(one, torch.Tensor):
+        assert torch.equal(one, other), f"{place} differs"
+    elif isinstance(one, dict):
+        assert one.keys() == other.keys(), place
+        for key in one:
+            assert_same(one[key], other[key], f"{place}/{key}")
+    elif isinstance(one, (list, tuple)):
+        assert len(one) == len(other), place
+        for number, pair in enumerate(zip(one, other, strict=True)):
+            assert_same(*pair, f"{place}/{number}")
+    else:
+        assert one == other, place
