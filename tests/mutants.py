@@ -47,7 +47,7 @@ MUTANTS = [
     Mutant("cell floor of the other axis", "moments.py", "sides**2 / 12", "sides.flip(-1) ** 2 / 12"),
     Mutant("spherical covariance is the larger variance", "moments.py", "(sigma_uu + sigma_vv) / 2", "torch.maximum(sigma_uu, sigma_vv)"),
     Mutant("initial covariance", "em.py", "INITIAL_VARIANCE = 0.001", "INITIAL_VARIANCE = 0.002"),
-    Mutant("initial mixing coefficients", "candidates.py", "[[1 / k] * k", "[[1 / k_max] * k"),
+    Mutant("initial mixing coefficients", "candidates.py", "[[1 / k] * k", "[[1 / (n + 1) for n in range(k)]"),
     Mutant("one EM iteration more", "em.py", "in range(iterations)", "in range(iterations + 1)"),
     Mutant("likelihood not weighted", "em.py", "weights_BL[..., None]).squeeze(-1)", "(weights_BL[..., None] > 0).double()).squeeze(-1)"),
     Mutant("ridge penalty", "basis.py", "+ ridge * torch.eye(", "+ 10 * ridge * torch.eye("),

@@ -312,7 +312,7 @@ def test_discrete_context_is_the_weighted_mean_of_the_values():
 @pytest.mark.parametrize("name", attention.available())
 def test_training_works_after_an_evaluation_in_inference_mode(name):
     """On a grid that inference saw first: what it left in the caches must serve training too."""
-    scores, values, grid = batch([(13, 17), (11, 7)], torch.float32)
+    scores, values, grid = batch([(13, 17)], torch.float32)  # of one shape: shared, not copied
     head = attention.build(name, **({} if name == "discrete" else {"ridge": 0.0123}))
     with torch.inference_mode():
         head.eval()(scores, values, grid)
