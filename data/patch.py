@@ -69,8 +69,8 @@ def describe(image: Image.Image, cell: int = CELL) -> np.ndarray:
 def typical_values() -> tuple[np.ndarray, np.ndarray]:
     """Typical mean and deviation of every feature over scenes of coloured shapes, (NUM_FEATURES,).
 
-    They bring all features to one scale, on which a network learns several times faster: few cells
-    hold an object, and as plain fractions those drown in the background.
+    They bring all features to one scale: few cells hold an object, and as plain fractions those
+    would drown in the background.
     """
     hues, greys = len(NAMES) - NUM_GREYS, NUM_GREYS
     blocks = [  # number of features, mean, deviation
