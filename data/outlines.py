@@ -6,12 +6,11 @@ import numpy as np
 
 Outline = np.ndarray  # (n, 2) x to the right, y downwards, within [-1, 1]
 
-SHAPES = ("circle", "square", "triangle", "diamond", "cross", "star", "heart", "ring")
-RING_HOLE = 0.55  # radius of the hole of a ring, as a share of its own radius
+SHAPES = ("circle", "square", "triangle", "cross", "star", "heart")
 
 
 def trace_outline(shape: str) -> Outline:
-    """The polygon of a shape, (n, 2); a ring's is its outer edge."""
+    """The polygon of a shape, (n, 2)."""
     return _TRACERS[shape]()
 
 
@@ -27,8 +26,6 @@ def fill_mask(shape: str, radius: float, size: int, samples: int = 4) -> np.ndar
     fine = (np.arange(size * samples) + 0.5) / samples - size / 2
     x, y = np.meshgrid(fine / radius, fine / radius)
     inside = contains(trace_outline(shape), x, y)
-    if shape == "ring":
-        inside &= np.hypot(x, y) > RING_HOLE
     return inside.reshape(size, samples, size, samples).mean(axis=(1, 3)).astype(np.float32)
 
 
@@ -56,10 +53,6 @@ def _trace_triangle() -> Outline:
     return np.array([[0.0, -0.95], [1.0, 0.8], [-1.0, 0.8]])
 
 
-def _trace_diamond() -> Outline:
-    return np.array([[0.0, -1.0], [0.8, 0.0], [0.0, 1.0], [-0.8, 0.0]])
-
-
 def _trace_cross() -> Outline:
     arm = 0.33
     quarter = np.array([[arm, -1.0], [arm, -arm], [1.0, -arm]])
@@ -83,9 +76,7 @@ _TRACERS: dict[str, Callable[[], Outline]] = {
     "circle": _trace_circle,
     "square": _trace_square,
     "triangle": _trace_triangle,
-    "diamond": _trace_diamond,
     "cross": _trace_cross,
     "star": _trace_star,
     "heart": _trace_heart,
-    "ring": _trace_circle,
 }

@@ -17,11 +17,11 @@ PIXELS = 12  # analysis pixels a cell
 SHORTEST, LARGEST_SHORT, LONGEST = 8, 10, 16  # cells a side
 ORIENTATIONS = 6
 NUM_GREYS = 3  # the last of the colour names: white, gray, black
-PEAK_REACH = 9  # analysis pixels: of two peaks closer than this only the higher one counts
+PEAK_REACH = 13  # analysis pixels: of two peaks closer than this only the higher one counts
 NUM_FEATURES = (
     (2 * len(NAMES) + 2)  # colour names and figure, in the cell and around it
     + len(RADII) * len(SHAPES)  # responses
-    + (1 + len(SHAPES) + len(RADII) + len(NAMES))  # the peak
+    + (2 + len(SHAPES) + len(RADII) + len(NAMES))  # the object
     + (6 + ORIENTATIONS)  # texture
 )
 
@@ -70,15 +70,16 @@ def typical_values() -> tuple[np.ndarray, np.ndarray]:
     """Typical mean and deviation of every feature over scenes of coloured shapes, (NUM_FEATURES,).
 
     They bring all features to one scale: few cells hold an object, and as plain fractions those
-    would drown in the background.
+    would drown in the background. What an object is speaks louder still: a network learns the names
+    of shapes far later than those of colours otherwise, which many more features tell.
     """
     hues, greys = len(NAMES) - NUM_GREYS, NUM_GREYS
     blocks = [  # number of features, mean, deviation
-        *((hues, 0.0, 0.07), (greys, 0.3, 0.45), (1, 0.08, 0.17)),  # names and figure in the cell
-        *((hues, 0.0, 0.05), (greys, 0.3, 0.45), (1, 0.08, 0.11)),  # and around it
+        *((hues, 0.0, 0.12), (greys, 0.3, 0.45), (1, 0.08, 0.17)),  # names and figure in the cell
+        *((hues, 0.0, 0.08), (greys, 0.3, 0.45), (1, 0.08, 0.11)),  # and around it
         (len(RADII) * len(SHAPES), 0.16, 0.23),  # responses
-        *((1, 0.08, 0.27), (len(SHAPES), 0.01, 0.1), (len(RADII), 0.04, 0.2)),  # the peak
-        (len(NAMES), 0.01, 0.1),
+        *((1, 0.08, 0.27), (1, 0.2, 0.3)),  # the object's centre, and how it covers the cell
+        *((len(SHAPES), 0.04, 0.06), (len(RADII), 0.1, 0.1), (len(NAMES), 0.03, 0.1)),  # what
         *((3, 0.5, 0.35), (3, 0.05, 0.09), (ORIENTATIONS, 0.01, 0.05)),  # texture
     ]
     values = np.concatenate([np.tile([[mean], [deviation]], n) for n, mean, deviation in blocks], 1)
@@ -130,28 +131,41 @@ def pool_responses(responses: np.ndarray) -> np.ndarray:
 
 
 def describe_peaks(responses: np.ndarray, names: np.ndarray, background: int) -> np.ndarray:
-    """What the strongest object centred in each cell is, (1+S+R+C, h, w); zero where none is.
+    """What object lies at each cell, (2+S+R+C, h, w); zero where none does.
 
-    An object has one peak, so exactly one cell reports it however it straddles the grid.
+    The first number marks the one cell that holds an object's centre, however it straddles the
+    grid; the others say how well the object covers the cell, and what it is.
     """
     num_radii, num_shapes, height, width = responses.shape
     depth = 1 + num_shapes + num_radii + len(names)
-    described = np.zeros((depth, height // PIXELS, width // PIXELS), dtype=np.float32)
+    centres = np.zeros((1, height // PIXELS, width // PIXELS), dtype=np.float32)
+    described = np.zeros((depth, *centres.shape[1:]), dtype=np.float32)
     best = responses.reshape(-1, height, width).max(axis=0)
     peaks = (best > 0.6) & (best >= spread_maximum(best, PEAK_REACH))
     half = PIXELS // 2
     for y, x in np.argwhere(peaks):
         gate = 1 / (1 + np.exp(-(best[y, x] - 0.72) / 0.03))
-        place = (slice(None), y // PIXELS, x // PIXELS)
-        if gate <= described[place][0]:
-            continue
         window = names[:, max(y - half, 0) : y + half + 1, max(x - half, 0) : x + half + 1]
         color = window.sum(axis=(1, 2))
         color[background] = 0
         here = responses[:, :, y, x]
+        radius = RADII[int(here.max(axis=1).argmax())]
         kinds = [contrast(here.max(axis=0)), contrast(here.max(axis=1))]
-        described[place] = gate * np.concatenate([[1], *kinds, color / (color.sum() + 1)])
-    return described
+        what = gate * np.concatenate([[1], *kinds, color / (color.sum() + 1)])
+        cover = cover_cells(y, x, radius, *centres.shape[1:])
+        nearer = gate * cover > described[0]
+        described[:, nearer] = what[:, None] * cover[nearer]
+        centre = (0, y // PIXELS, x // PIXELS)
+        centres[centre] = max(gate, centres[centre])
+    return np.concatenate([centres, described])
+
+
+def cover_cells(y: float, x: float, radius: float, rows: int, columns: int) -> np.ndarray:
+    """How much of a disc around a pixel lies near each cell's centre, (rows, columns) in [0, 1]."""
+    down = (np.arange(rows) + 0.5) * PIXELS - y - 0.5
+    right = (np.arange(columns) + 0.5) * PIXELS - x - 0.5
+    distance = np.hypot(down[:, None], right)
+    return np.clip((radius + PIXELS / 2 - distance) / PIXELS, 0, 1)
 
 
 def contrast(responses: np.ndarray, temperature: float = 0.03) -> np.ndarray:

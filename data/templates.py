@@ -9,7 +9,7 @@ import numpy as np
 
 from data.outlines import SHAPES, fill_mask
 
-RADII = (7.8, 12.0)  # pixels
+RADII = (11.2, 16.5)  # pixels
 FLATNESS = 0.02  # variance a pixel that keeps a flat window from matching by its noise
 
 

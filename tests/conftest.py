@@ -34,7 +34,7 @@ def small_dataset(tmp_path_factory):
     from data.shapes.build import Sizes, build_shapes  # not for the tests of attention alone
 
     root = tmp_path_factory.mktemp("small") / "shapes"
-    build_shapes(root, sizes=Sizes(train=12, val=6, test=4, human=4), num_workers=1)
+    build_shapes(root, sizes=Sizes(train=12, val=6, test=4, human=12), num_workers=1)
     return root
 
 

@@ -27,11 +27,9 @@ NEAR_SHAPES = {
     "circle": ("ring", "oval"),
     "square": ("diamond", "rectangle"),
     "triangle": ("diamond", "star"),
-    "diamond": ("square", "kite"),
     "cross": ("star", "plus"),
     "star": ("cross", "heart"),
     "heart": ("circle", "star"),
-    "ring": ("circle", "donut"),
 }
 
 
@@ -61,6 +59,8 @@ def list_slips(question: Question) -> list[str]:
         return ["same", "neither", "yes"]
     if question.template.startswith("more"):
         return ["equal", "yes"]
+    if question.template == "which":
+        return [word for word in ("both", "neither", "yes") if word != true]
     if question.template == "size":
         return ["medium", "small" if true == "big" else "big"]
     if true in NEAR_COLORS:

@@ -1,12 +1,11 @@
 """How far one gets without the picture, or without the question: what a model must beat."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import defaultdict
 
 import numpy as np
 
-from data.accuracy import score_results
-from data.questions import Annotation, load_annotations, load_questions, match_annotations
+from data.blind import guess_by_text, load_annotated, majority, majority_by, score_answers
+from data.questions import Annotation
 from data.splits import Folder
 from data.store import FeatureStore
 
@@ -20,47 +19,16 @@ def measure_baselines(folder: Folder) -> dict[str, float]:
     val, val_texts = load_annotated(folder, "val")
     types = [each.question_type for each in train]
     overall = majority(train)
-    by_type, by_text = majority_by(train, types), majority_by(train, train_texts)
+    by_type = majority_by(train, types)
     guesses = {
         "question only: most frequent answer": [overall] * len(val),
         "question only: by question type": [by_type[each.question_type] for each in val],
-        "question only: by question string": [
-            by_text.get(text, by_type[each.question_type])
-            for each, text in zip(val, val_texts, strict=True)
-        ],
+        "question only: by question string": guess_by_text(train, train_texts, val, val_texts),
         "image only: nearest pictures of train": guess_by_neighbours(folder, train, val),
         "image only: best single answer a picture (a bound)": guess_by_picture(val),
         CEILING: [each.multiple_choice_answer for each in val],
     }
-    return {name: score(val, answers) for name, answers in guesses.items()}
-
-
-def load_annotated(folder: Folder, split: str) -> tuple[list[Annotation], list[str]]:
-    """The annotations of a split and their questions' texts, in the same order."""
-    questions = load_questions(folder.question_files(split))
-    return match_annotations(
-        questions, load_annotations(folder.annotation_files(split))
-    ), questions.texts
-
-
-def score(annotations: list[Annotation], answers: list[str]) -> float:
-    """Official accuracy in percent."""
-    ids = [each.question_id for each in annotations]
-    return score_results(annotations, dict(zip(ids, answers, strict=True))).overall
-
-
-def majority(annotations: Iterable[Annotation]) -> str:
-    """The answer that is right most often."""
-    counts = Counter(each.multiple_choice_answer for each in annotations)
-    return min(counts, key=lambda answer: (-counts[answer], answer))
-
-
-def majority_by(annotations: list[Annotation], keys: Iterable[object]) -> dict[object, str]:
-    """The answer that is right most often among the annotations of each key."""
-    groups: dict[object, list[Annotation]] = defaultdict(list)
-    for key, annotation in zip(keys, annotations, strict=True):
-        groups[key].append(annotation)
-    return {key: majority(group) for key, group in groups.items()}
+    return {name: score_answers(val, answers).overall for name, answers in guesses.items()}
 
 
 def guess_by_picture(annotations: list[Annotation]) -> list[str]:

@@ -82,13 +82,14 @@ def ask_both(view: View) -> Asked:
         yield text, say(all(found)), found[0] + found[1]
 
 
-def ask_same_color(view: View) -> Asked:
-    """Are the circle and the star the same color?"""
-    single = [shape for shape in view.shapes if len(view.of_shape[shape]) == 1]
-    for one, other in itertools.combinations(single, 2):
-        things = [view.of_shape[one][0], view.of_shape[other][0]]
-        colors = {view.scene.things[number].color for number in things}
-        yield f"Are the {one} and the {other} the same color?", say(len(colors) == 1), things
+def ask_which(view: View) -> Asked:
+    """Which are there, circle or star shapes? Which are there, red or blue objects?"""
+    for one, other in itertools.combinations(view.shapes, 2):
+        text = f"Which are there, {one} or {other} shapes?"
+        yield name_present(text, (one, other), view.of_shape[one], view.of_shape[other])
+    for one, other in itertools.combinations(view.colors, 2):
+        text = f"Which are there, {one} or {other} objects?"
+        yield name_present(text, (one, other), view.of_color[one], view.of_color[other])
 
 
 def ask_number_of_shape(view: View) -> Asked:
@@ -187,6 +188,15 @@ def compare(
     return text, answer, one + other
 
 
+def name_present(
+    text: str, names: tuple[str, str], one: list[int], other: list[int]
+) -> tuple[str, str, list[int]]:
+    """Which of two groups is there, "both" or "neither"."""
+    if bool(one) == bool(other):
+        return text, "both" if one else "neither", one + other
+    return text, names[0] if one else names[1], one + other
+
+
 def say(truth: bool) -> str:
     """The answer to a yes/no question."""
     return "yes" if truth else "no"
@@ -194,19 +204,19 @@ def say(truth: bool) -> str:
 
 TEMPLATES = {
     "existence": Template("is there", "yes/no", 0.09, ask_existence),
-    "kind": Template("is there a", "yes/no", 0.04, ask_kind),
+    "kind": Template("is there a", "yes/no", 0.06, ask_kind),
     "both": Template("are there", "yes/no", 0.12, ask_both),
-    "same color": Template("are the", "yes/no", 0.06, ask_same_color),
-    "number of shape": Template("how many", "number", 0.14, ask_number_of_shape),
-    "number of color": Template("how many", "number", 0.14, ask_number_of_color),
-    "color": Template("what color is the", "other", 0.10, ask_color),
-    "shape": Template("what shape is the", "other", 0.09, ask_shape),
+    "which": Template("which", "other", 0.06, ask_which),
+    "number of shape": Template("how many", "number", 0.13, ask_number_of_shape),
+    "number of color": Template("how many", "number", 0.13, ask_number_of_color),
+    "color": Template("what color is the", "other", 0.08, ask_color),
+    "shape": Template("what shape is the", "other", 0.07, ask_shape),
     "more shapes": Template("are there more", "other", 0.055, ask_more_shapes),
     "more colors": Template("are there more", "other", 0.055, ask_more_colors),
     "common color": Template("what is the most common", "other", 0.03, ask_common_color),
     "common shape": Template("what is the most common", "other", 0.03, ask_common_shape),
     "big": Template("what", "other", 0.02, ask_big),
-    "size": Template("is the", "other", 0.03, ask_size),
+    "size": Template("is the", "other", 0.05, ask_size),
     "background": Template("what color is the background", "other", 0.02, ask_background),
 }
 

@@ -4,7 +4,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from data.colors import PROTOTYPES
-from data.outlines import RING_HOLE, rotate, trace_outline
+from data.outlines import rotate, trace_outline
 from data.patch import CELL
 from data.shapes.scene import Scene, Thing
 
@@ -38,8 +38,5 @@ def paste_thing(picture: Image.Image, thing: Thing) -> None:
     radius = thing.radius * CELL * SMOOTHING
     outline = centre + radius * rotate(trace_outline(thing.shape), thing.angle)
     draw.polygon([tuple(point) for point in outline.tolist()], fill=255)
-    if thing.shape == "ring":
-        hole = centre + RING_HOLE * radius * trace_outline("circle")
-        draw.polygon([tuple(point) for point in hole.tolist()], fill=0)
     color = tuple(min(max(value + thing.shade, 0), 255) for value in PROTOTYPES[thing.color])
     picture.paste(color, (left, top), cover.reduce(SMOOTHING))

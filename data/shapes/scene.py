@@ -9,15 +9,16 @@ import numpy as np
 
 from data.outlines import SHAPES
 
-COLORS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown")
-BACKGROUNDS = ("white", "gray", "black")
+COLORS = ("red", "orange", "yellow", "green", "blue", "purple")
+BACKGROUNDS = ("white", "gray", "black", "pink", "brown")
 # nine cells a side would resonate with the 10×10 basis of the attention
-GRIDS = ((8, 10), (10, 8), (10, 10), (8, 12), (12, 8))  # on which a constant image is fitted well
-SMALL = (0.58, 0.70)  # radius in cells
-BIG = (0.96, 1.06)
-GAP = 0.4  # cells between the discs around two objects
-MOST_OBJECTS = 9
+GRIDS = ((8, 10), (10, 8), (8, 11), (11, 8))  # on which a constant image is fitted well
+SMALL = (0.86, 0.98)  # radius in cells
+BIG = (1.32, 1.42)
+GAP = 0.25  # cells between the discs around two objects
+MOST_OBJECTS = 8
 FAR = 0.35
+RECOLOURINGS, ALL_EDITS = (1.0, 0.0, 0.0, 0.0), (0.4, 0.32, 0.12, 0.16)
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Scene:
 def draw_scene(generator: np.random.Generator) -> Scene:
     """A random scene; kinds repeat often, so that there is something to count."""
     height, width = GRIDS[generator.integers(len(GRIDS))]
-    num_things = int(generator.integers(5, MOST_OBJECTS + 1))
+    num_things = int(generator.integers(4, MOST_OBJECTS + 1))
     shapes = draw_kinds(generator, SHAPES, num_things)
     colors = draw_kinds(generator, COLORS, num_things)
     big = int(generator.integers(num_things)) if generator.random() < 0.5 else -1
@@ -112,11 +113,12 @@ def make_thing(
 
 
 def draw_twin(generator: np.random.Generator, scene: Scene) -> Scene:
-    """The same picture with a few objects recoloured, reshaped, removed or added."""
+    """A similar picture: the same shapes in other colours, or objects of all kinds changed."""
     things = list(scene.things)
-    for _ in range(int(generator.integers(2, 5))):
-        edit_one(generator, things, scene)
-    if generator.random() < 0.5:
+    edits = RECOLOURINGS if generator.random() < 0.25 else ALL_EDITS
+    for _ in range(int(generator.integers(3, 10))):
+        edit_one(generator, things, scene, edits)
+    if generator.random() < 0.7:
         swap_big(generator, things)
     background = scene.background
     if generator.random() < 0.3:
@@ -124,9 +126,11 @@ def draw_twin(generator: np.random.Generator, scene: Scene) -> Scene:
     return replace(scene, background=background, things=tuple(things))
 
 
-def edit_one(generator: np.random.Generator, things: list[Thing], scene: Scene) -> None:
-    """Change one object of the list, or the length of the list, in place."""
-    edit = generator.choice(4, p=[0.4, 0.32, 0.12, 0.16])
+def edit_one(
+    generator: np.random.Generator, things: list[Thing], scene: Scene, edits: tuple[float, ...]
+) -> None:
+    """Recolour, reshape, remove or add one object, with these probabilities, in place."""
+    edit = generator.choice(4, p=edits)
     which = pick_one(generator, things, "shape" if edit == 0 else "color")
     # half of the time take a kind that the scene has: it makes ties, repetitions and matches
     shapes = [thing.shape for thing in things] if generator.random() < 0.5 else SHAPES
@@ -163,7 +167,7 @@ def swap_big(generator: np.random.Generator, things: list[Thing]) -> None:
     big = [number for number, thing in enumerate(things) if thing.big]
     if not big:
         return
-    first, second = big[0], int(generator.integers(len(things)))
+    first, second = big[0], pick_one(generator, things, "shape")
     one, other = things[first], things[second]
     things[first] = replace(one, shape=other.shape, color=other.color)
     things[second] = replace(other, shape=one.shape, color=one.color)

@@ -15,6 +15,7 @@ from data.patch import (
     PIXELS,
     average_cells,
     choose_grid,
+    cover_cells,
     describe,
     typical_values,
 )
@@ -23,7 +24,7 @@ from data.shapes.scene import COLORS, Scene, Thing, draw_scene
 from data.templates import FLATNESS, match_templates, spread_maximum, template_bank
 from tests.data.official_files import real_folder
 
-GATE = 2 * (len(NAMES) + 1) + len(template_bank()) * len(SHAPES)  # where the peak's strength stands
+GATE = 2 * (len(NAMES) + 1) + len(template_bank()) * len(SHAPES)  # where an object's centre stands
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,27 @@ def test_every_object_has_one_peak(described) -> None:
         len(scene.things) == int((features[..., GATE] > 1.5).sum()) for scene, features in described
     ]
     assert np.mean(right) > 0.97
+
+
+def test_every_cell_that_an_object_fills_says_what_it_is_part_of(described) -> None:
+    first = GATE + 2  # of the shapes
+    right, filled = 0, 0
+    for scene, features in described:
+        for thing in scene.things:
+            for row, column in np.ndindex(scene.height, scene.width):
+                away = np.hypot(row + 0.5 - thing.row, column + 0.5 - thing.column)
+                if away < thing.radius - 0.4:
+                    named = features[row, column, first : first + len(SHAPES)].argmax()
+                    right += SHAPES[named] == thing.shape
+                    filled += 1
+    assert filled > 100
+    assert right / filled > 0.97
+
+
+def test_cover_falls_from_one_to_nothing_over_the_edge_of_a_disc() -> None:
+    cover = cover_cells(6 * PIXELS, 4 * PIXELS, 1.5 * PIXELS, 10, 8)
+    away = np.hypot(*np.meshgrid(np.arange(10) + 0.5 - 6, np.arange(8) + 0.5 - 4, indexing="ij"))
+    np.testing.assert_allclose(cover, np.clip(2 - away, 0, 1), atol=0.06)
 
 
 def test_description_is_deterministic_and_finite(described) -> None:

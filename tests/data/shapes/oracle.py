@@ -25,8 +25,9 @@ def derive(question: str, scene: dict[str, Any]) -> str:
         case ["Are", "there", "both", one, "and", other, *_]:
             pair = [matching(kind) for kind in (one, other)]
             return "yes" if all(pair) else "no"
-        case ["Are", "the", s1, "and", "the", s2, "the", "same", "color"]:
-            return "yes" if only(matching(s1))["color"] == only(matching(s2))["color"] else "no"
+        case ["Which", "are", "there,", one, "or", other, *_]:
+            present = [kind for kind in (one, other) if matching(kind)]
+            return present[0] if len(present) == 1 else "both" if present else "neither"
         case ["How", "many", kind, "objects" | "shapes", "are", "there"]:
             return str(len(matching(kind)))
         case ["Is", "the", shape, "big", "or", "small"]:
