@@ -1,16 +1,15 @@
 """From a folder of grid-feats `<image_id>.pth` files to one feature store."""
 
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
-from tqdm import tqdm
 
-from data.destination import refuse_existing
-from data.entries import LARGEST_ID
+from data.backbones.architecture import official_name
 from data.manifest import GRID_FEATS, check_resize, check_text
-from data.scan import Scan, Shape, forget_changed, read_state, recall_scan, save_scan
+from data.saved import read_saved
+from data.scan import Scan, Shape, State, read_state
+from data.store_filler import StoreFiller, add_file, look_at_files
 from data.store_writer import COMMIT_BYTES, StoreWriter
 from data.threads import choose_threads, run_threads
 
@@ -30,47 +29,30 @@ def convert_folder(
     meantime again; `num_threads=0` takes one for each processor.
     """
     source, output = Path(source), Path(output)
-    check_text("backbone", backbone)
+    backbone = official_name(check_text("backbone", backbone))
     resize, num_threads = check_resize(resize), choose_threads(num_threads)
-    refuse_existing(output, force)
+    filler = StoreFiller(
+        output, source, backbone=backbone, resize=resize, force=force, commit_bytes=commit_bytes
+    )
     files = list_files(source)
-    record = output.with_name(output.name + ".scan")
-    origin = str(source.resolve())
-    before = recall_scan(record, origin)
-    scan = scan_files(files, before, num_threads)
-    shapes = {image_id: shape for image_id, (_, shape) in scan.items()}
-    num_features = next(iter(shapes.values()))[0]
-    check_features(files, shapes, num_features)
-    with StoreWriter(
-        output,
-        {image_id: (height, width) for image_id, (_, height, width) in shapes.items()},
-        num_features,
-        source=f"{origin} ({len(files)} files)",
-        backbone=backbone,
-        resize=resize,
-        force=force,
-        resume=True,
-        commit_bytes=commit_bytes,
-    ) as writer:
-        forget_changed(writer, before, scan)
-        save_scan(record, origin, scan)
-        missing = [image_id for image_id in files if image_id not in writer.done]
+    scan = scan_files(files, filler.recall(), num_threads)
+    check_features(files, {image_id: shape for image_id, (_, shape) in scan.items()})
 
-        def copy(image_id: int) -> None:
-            tensor = load_tensor(files[image_id])[0]  # (F, h, w)
-            try:
-                writer.write(image_id, tensor.flatten(1).t())
-            except ValueError as error:
-                raise ValueError(
-                    f"{files[image_id]}: {error}; repair the file and run this again"
-                ) from None
+    def copy_all(writer: StoreWriter, image_ids: list[int]) -> Iterable[None]:
+        return run_threads(
+            lambda image_id: copy(image_id, files[image_id], writer), image_ids, num_threads
+        )
 
-        bar = tqdm(total=len(files), initial=len(files) - len(missing), desc="copy", unit="image")
-        with bar:
-            for _ in run_threads(copy, missing, num_threads):
-                bar.update()
-    record.unlink()
-    return len(missing)
+    return filler.fill(scan, copy_all, "copy")
+
+
+def copy(image_id: int, path: Path, writer: StoreWriter) -> None:
+    """Store the features of one file."""
+    tensor = load_tensor(path)[0]  # (F, h, w)
+    try:
+        writer.write(image_id, tensor.flatten(1).t())
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}; repair the file and run this again") from None
 
 
 def list_files(source: Path) -> dict[int, Path]:
@@ -83,12 +65,7 @@ def list_files(source: Path) -> dict[int, Path]:
             continue
         if path.suffix != ".pth" or not (path.stem.isascii() and path.stem.isdigit()):
             raise ValueError(f"{path} is not named <image_id>.pth; move it out of the folder")
-        image_id = int(path.stem)
-        if image_id > LARGEST_ID:
-            raise ValueError(f"{path}: an image id may be at most {LARGEST_ID}; rename the file")
-        if image_id in files:
-            raise ValueError(f"{path} and {files[image_id]} are the same image; keep one of them")
-        files[image_id] = path
+        add_file(files, int(path.stem), path)
     if not files:
         raise ValueError(f"{source} holds no <image_id>.pth files")
     return dict(sorted(files.items()))
@@ -97,32 +74,22 @@ def list_files(source: Path) -> dict[int, Path]:
 def scan_files(files: dict[int, Path], before: Scan, num_threads: int) -> Scan:
     """Give the state and shape of every file, reading no features, and no file looked at before."""
 
-    def look(image_id: int) -> tuple[int, tuple[tuple[int, int], Shape]]:
+    def look(image_id: int) -> tuple[State, Shape]:
         state = read_state(files[image_id])
         if image_id in before and before[image_id][0] == state:
-            return image_id, before[image_id]
+            return before[image_id]
         _, features, height, width = load_tensor(files[image_id]).shape
-        return image_id, (state, (features, height, width))
+        return state, (features, height, width)
 
-    bar = tqdm(run_threads(look, files, num_threads), total=len(files), desc="scan", unit="image")
-    return dict(sorted(bar))
+    return look_at_files(look, files, num_threads)
 
 
 def load_tensor(path: Path) -> torch.Tensor:
     """Map one file's tensor [1, F, h, w]; raise when it holds anything else."""
     try:
-        # files written before torch 1.6 are no zip archives and cannot be mapped
-        tensor = torch.load(
-            path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path)
-        )
+        tensor = read_saved(path, "a tensor")
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} has gone; start again with all files there") from None
-    except Exception as error:  # torch.load raises whatever a damaged pickle leads to
-        reason = f"{type(error).__name__}: {error}".split("\n")[0][:120]
-        raise ValueError(
-            f"{path} cannot be read as a tensor ({reason}): it is damaged, or torch.save did not "
-            "write it; copy or download it again"
-        ) from None
     if not isinstance(tensor, torch.Tensor) or not tensor.dtype.is_floating_point:
         raise ValueError(f"{path} holds no tensor of floating-point numbers")
     if tensor.dim() != 4 or tensor.shape[0] != 1 or 0 in tensor.shape:
@@ -130,11 +97,12 @@ def load_tensor(path: Path) -> torch.Tensor:
     return tensor
 
 
-def check_features(files: dict[int, Path], shapes: dict[int, Shape], num_features: int) -> None:
+def check_features(files: dict[int, Path], shapes: dict[int, Shape]) -> None:
     """Raise when images differ in their number of features."""
+    first = next(iter(shapes))
     for image_id, (features, _, _) in shapes.items():
-        if features != num_features:
+        if features != shapes[first][0]:
             raise ValueError(
                 f"{files[image_id]} has {features} features a cell, but "
-                f"{files[next(iter(files))]} has {num_features}; all must have the same"
+                f"{files[first]} has {shapes[first][0]}; all must have the same"
             )

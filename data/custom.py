@@ -80,7 +80,7 @@ def explain_store(folder: Folder, split: str, num_images: int) -> str:
     """How to make the feature store that a split lacks."""
     store = folder.store(split)
     if num_images:
-        how = f"make extract ARGS='data=custom data.root={folder.root}'"
+        how = f"make extract IMAGES={folder.image_folder(split)} OUT={store}"
     else:
         how = (
             f"put images into {folder.image_folder(split)} and run make extract, or run "

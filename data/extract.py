@@ -1,59 +1,76 @@
 """From a folder of images to a feature store: one grid of descriptions an image."""
 
 import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image, UnidentifiedImageError
-from tqdm import tqdm
+import numpy as np
+import torch
 
-from data.destination import refuse_existing
-from data.entries import LARGEST_ID
-from data.patch import NUM_FEATURES, choose_grid, describe
-from data.scan import Shape, State, forget_changed, read_state, recall_scan, save_scan
-from data.store_writer import StoreWriter
+from data.backbones import Backbone
+from data.backbones.network import Network
+from data.pictures import read_image, upright_size
+from data.scan import Shape, State, read_state
+from data.store_filler import StoreFiller, add_file, look_at_files
+from data.store_writer import COMMIT_BYTES, StoreWriter
 from data.threads import choose_threads, run_threads
 
 ENDINGS = {".jpg", ".jpeg", ".png"}
 IMAGE_NAME = re.compile(r"(?:COCO_\w+_)?0*(\d+)", re.ASCII)  # COCO_val2014_000000000042, or 42
-ORIENTATION = 0x0112  # EXIF; 5 to 8 turn the picture by a quarter
+NETWORK_COMMIT_BYTES = 8 << 20  # three or four images, each seconds of work on a CPU
 
 
-def extract_patches(
-    images: str | Path, output: str | Path, force: bool = False, num_threads: int = 0
+@dataclass(frozen=True)
+class Look:
+    """What is known of an image file before it is decoded."""
+
+    state: State
+    shape: Shape  # of its description
+    size: tuple[int, int]  # width and height in pixels, upright
+
+
+def extract_features(
+    images: str | Path,
+    output: str | Path,
+    backbone: Backbone,
+    force: bool = False,
+    num_threads: int = 0,
+    batch_size: int = 4,
+    commit_bytes: int | None = None,
 ) -> int:
-    """Describe every image of a folder with the `patch` backbone; the number described now.
+    """Describe every image of a folder; the number described now.
 
     What an interrupted run has described is not described again, unless the file has changed; the
     store is whole or absent.
     """
-    folder, output = Path(images), Path(output)
-    num_threads = choose_threads(num_threads)
-    refuse_existing(output, force)
-    files = list_images(folder)
-    record, origin = output.with_name(output.name + ".scan"), str(folder.resolve())
-    scan = {image_id: look(path) for image_id, path in files.items()}
-    with StoreWriter(
-        output,
-        {image_id: (height, width) for image_id, (_, (_, height, width)) in scan.items()},
-        NUM_FEATURES,
-        source=f"{origin} ({len(files)} files)",
-        backbone="patch",
+    folder, num_threads = Path(images), choose_threads(num_threads)
+    if batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size}, expected at least 1")
+    is_network = isinstance(backbone, Network)
+    filler = StoreFiller(
+        Path(output),
+        folder,
+        backbone=backbone.name,
+        resize=backbone.resize,
+        details=f", weights {backbone.weights}" if backbone.weights else "",
         force=force,
-        resume=True,
-    ) as writer:
-        forget_changed(writer, recall_scan(record, origin), scan)
-        save_scan(record, origin, scan)
-        missing = [image_id for image_id in files if image_id not in writer.done]
+        commit_bytes=commit_bytes or (NETWORK_COMMIT_BYTES if is_network else COMMIT_BYTES),
+    )
+    files = list_images(folder)
+    looks = look_at_files(lambda image_id: look(files[image_id], backbone), files, num_threads)
 
-        def work(image_id: int) -> None:
-            writer.write(image_id, describe(read_image(files[image_id])).reshape(-1, NUM_FEATURES))
+    def describe_all(writer: StoreWriter, image_ids: list[int]) -> Iterable[None]:
+        if not isinstance(backbone, Network):
+            return describe_each(backbone, files, image_ids, writer, num_threads)
+        # a CPU gains nothing from batches
+        together = 1 if backbone.device.type == "cpu" else batch_size
+        batches = plan_batches(backbone, looks, image_ids, together)
+        return describe_batches(backbone, files, batches, together, writer, num_threads)
 
-        done = len(files) - len(missing)
-        with tqdm(total=len(files), initial=done, desc="describe", unit="image") as bar:
-            for _ in run_threads(work, missing, num_threads):
-                bar.update()
-    record.unlink()
-    return len(missing)
+    scan = {image_id: (seen.state, seen.shape) for image_id, seen in looks.items()}
+    return filler.fill(scan, describe_all, "describe")
 
 
 def list_images(folder: Path) -> dict[int, Path]:
@@ -67,38 +84,77 @@ def list_images(folder: Path) -> dict[int, Path]:
         match = IMAGE_NAME.fullmatch(path.stem)
         if match is None:
             raise ValueError(f"{path} is not named COCO_<split>_<image_id> or <image_id>")
-        image_id = int(match.group(1))
-        if image_id > LARGEST_ID:
-            raise ValueError(f"{path}: an image id may be at most {LARGEST_ID}; rename the file")
-        if image_id in files:
-            raise ValueError(f"{path} and {files[image_id]} are the same image; keep one of them")
-        files[image_id] = path
+        add_file(files, int(match.group(1)), path)
     if not files:
         raise ValueError(f"{folder} holds no .jpg or .png images")
     return dict(sorted(files.items()))
 
 
-def look(path: Path) -> tuple[State, Shape]:
+def look(path: Path, backbone: Backbone) -> Look:
     """The state of a file and the shape of its description, without decoding it."""
-    return read_state(path), (NUM_FEATURES, *choose_grid(*upright_size(path)))
+    size = upright_size(path)
+    return Look(read_state(path), (backbone.num_features, *backbone.choose_grid(*size)), size)
 
 
-def read_image(path: Path) -> Image.Image:
-    """A decoded picture; a broken one raises an error that names the file."""
-    try:
-        image = Image.open(path)
-        image.load()
-    except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
-        raise ValueError(f"{path} is not a readable image: {error}") from None
-    return image
+def describe_each(
+    backbone: Backbone,
+    files: dict[int, Path],
+    image_ids: list[int],
+    writer: StoreWriter,
+    num_threads: int,
+) -> Iterator[None]:
+    """Describe images one by one, in threads."""
+
+    def work(image_id: int) -> None:
+        described = backbone.describe(read_image(files[image_id]))  # (h, w, F)
+        writer.write(image_id, described.reshape(-1, backbone.num_features))
+
+    return run_threads(work, image_ids, num_threads)
 
 
-def upright_size(path: Path) -> tuple[int, int]:
-    """Width and height as seen, EXIF orientation applied, read from the header alone."""
-    try:
-        with Image.open(path) as image:
-            turned = image.getexif().get(ORIENTATION, 1) >= 5
-            width, height = image.size
-    except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
-        raise ValueError(f"{path} is not a readable image: {error}") from None
-    return (height, width) if turned else (width, height)
+def plan_batches(
+    network: Network, looks: dict[int, Look], image_ids: list[int], batch_size: int
+) -> list[list[int]]:
+    """Split images into batches of those that the network sees in the same size."""
+    alike: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for image_id in image_ids:
+        alike[network.choose_pixels(*looks[image_id].size)].append(image_id)
+    return [
+        group[start : start + batch_size]
+        for _, group in sorted(alike.items())
+        for start in range(0, len(group), batch_size)
+    ]
+
+
+def describe_batches(
+    network: Network,
+    files: dict[int, Path],
+    batches: list[list[int]],
+    batch_size: int,
+    writer: StoreWriter,
+    num_threads: int,
+) -> Iterator[None]:
+    """Describe images batch by batch, while threads decode those that come next.
+
+    How a convolution is computed, and so its last bits, depends on the size of a batch. Every batch
+    is filled up to the same one, so that an image's features do not depend on its company.
+    """
+
+    def read_batch(batch: list[int]) -> tuple[list[int], np.ndarray]:
+        pixels = np.stack([network.prepare(read_image(files[n])) for n in batch])
+        return batch, np.resize(pixels, (batch_size, *pixels.shape[1:]))  # by repetition
+
+    for batch, pixels in run_threads(read_batch, batches, num_threads):
+        try:
+            features = network.describe_pixels(pixels)
+        except torch.OutOfMemoryError:
+            raise ValueError(
+                f"{len(pixels)} images of {pixels.shape[2]}×{pixels.shape[1]} pixels do not fit "
+                f"into the memory of {network.device}; pass a smaller batch_size="
+            ) from None
+        for image_id, described in zip(batch, features, strict=False):  # without the filling
+            try:
+                writer.write(image_id, described.flatten(0, 1))
+            except ValueError as error:
+                raise ValueError(f"{files[image_id]}: {error}") from None
+            yield

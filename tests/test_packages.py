@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-OURS = {"attention", "mcan", "data", "scripts", "configs"}
+OURS = {"attention", "mcan", "data", "figures", "scripts", "configs"}
 ALLOWED = {
     "attention": {"attention", "torch"},
     "mcan": {"mcan", "attention", "torch", "numpy", "tqdm", "tensorboard"},
-    "data": {"data", "torch", "numpy", "h5py", "PIL", "tqdm"},
+    # torchvision has the networks that describe images; see the test of its one place below
+    "data": {"data", "torch", "torchvision", "numpy", "h5py", "PIL", "tqdm"},
+    "figures": {"figures", "matplotlib", "numpy", "PIL"},
 }
 
 
@@ -38,6 +40,14 @@ def test_a_package_imports_only_what_it_may(package):
 def test_only_scripts_touch_hydra():
     files = [f for package in OURS - {"scripts"} for f in (ROOT / package).rglob("*.py")]
     assert not [f for f in files if {"hydra", "omegaconf"} & set(imported_names(f))]
+
+
+def test_torchvision_is_imported_in_one_place_and_only_when_a_network_is_built():
+    files = [f for package in OURS for f in (ROOT / package).rglob("*.py")]
+    importing = [f for f in files if "torchvision" in imported_names(f)]
+    assert importing == [ROOT / "data" / "backbones" / "residual.py"]
+    top_level = ast.parse(importing[0].read_text(encoding="utf-8")).body
+    assert not [node for node in top_level if "torchvision" in getattr(node, "module", "")]
 
 
 def test_no_file_is_a_drawer():

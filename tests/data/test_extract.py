@@ -1,10 +1,33 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
-from data.extract import extract_patches, list_images, upright_size
+from data.backbones import open_backbone
+from data.convert import convert_folder
+from data.extract import Look, describe_batches, extract_features, list_images, plan_batches
 from data.patch import NUM_FEATURES, describe
+from data.pictures import upright_size
 from data.store import FeatureStore
+from data.store_set import open_stores
+from data.store_writer import StoreWriter
+from tests.data.sample_networks import LAYOUTS, draw_state, save_checkpoint
+
+SMALL = (64, 107)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def draw(path, size, **options):
@@ -13,17 +36,48 @@ def draw(path, size, **options):
     Image.fromarray(pixels).save(path, **options)
 
 
+def turned(orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    return exif
+
+
 @pytest.fixture
 def folder(tmp_path):
     images = tmp_path / "images"
     images.mkdir()
     draw(images / "COCO_val2014_000000000042.jpg", (320, 240))
     draw(images / "7.png", (200, 300))
-    exif = Image.Exif()
-    exif[0x0112] = 6  # turned by a quarter
-    draw(images / "9.jpg", (400, 200), exif=exif)
+    draw(images / "9.jpg", (400, 200), exif=turned(6))  # by a quarter
     (images / "notes.txt").write_text("not an image")
     return images
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    path = tmp_path_factory.mktemp("weights") / "R-50.pth"
+    return save_checkpoint(path, draw_state(LAYOUTS["r50"]))
+
+
+@pytest.fixture(scope="module")
+def r50(weights):
+    return open_backbone("r50", weights, resize=SMALL)
+
+
+def extract_patches(folder, output, **options):
+    return extract_features(folder, output, open_backbone("patch"), **options)
+
+
+def assert_described(output, folder, backbone):
+    """Every image is in the store as the backbone sees it alone."""
+    with FeatureStore(output) as store:
+        files = list_images(folder)
+        assert store.image_ids.tolist() == list(files)
+        for image_id, path in files.items():
+            expected = backbone.describe(Image.open(path))
+            assert store.size(image_id) == expected.shape[:2]
+            rows = expected.reshape(-1, backbone.num_features)
+            np.testing.assert_allclose(store.rows(image_id), rows, rtol=2e-3, atol=1e-3)
 
 
 def test_every_image_is_in_the_store_as_the_descriptor_sees_it(folder, tmp_path):
@@ -39,9 +93,139 @@ def test_every_image_is_in_the_store_as_the_descriptor_sees_it(folder, tmp_path)
             np.testing.assert_array_equal(store.rows(image_id), rows)
 
 
+def test_a_network_fills_a_store_with_images_of_all_kinds(folder, tmp_path, r50):
+    draw(folder / "10.jpg", (320, 240), quality=50)
+    Image.open(folder / "10.jpg").convert("L").save(folder / "11.jpg")
+    Image.open(folder / "10.jpg").convert("P").save(folder / "12.png")
+    Image.open(folder / "10.jpg").convert("CMYK").save(folder / "13.jpg")
+    Image.open(folder / "10.jpg").convert("RGBA").save(folder / "14.png")
+    output = tmp_path / "store.h5"
+    assert extract_features(folder, output, r50) == 8
+    assert_described(output, folder, r50)
+    with FeatureStore(output) as store:
+        manifest = store.manifest
+        assert (manifest.backbone, manifest.resize, manifest.num_features) == ("R-50", SMALL, 2048)
+        assert manifest.source.endswith(f"(8 files), weights {r50.weights}")
+        assert store.size(9) == (4, 2)  # upright
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["images", "store.h5"]
+
+
+def test_an_extracted_and_a_converted_store_are_read_as_one(folder, tmp_path, r50):
+    extract_features(folder, tmp_path / "extracted.h5", r50)
+    (tmp_path / "pth").mkdir()
+    torch.save(torch.ones(1, 2048, 2, 3), tmp_path / "pth" / "1000.pth")
+    convert_folder(tmp_path / "pth", tmp_path / "converted.h5", backbone="r50", resize=SMALL)
+    stores = open_stores([tmp_path / "extracted.h5", tmp_path / "converted.h5"], backbone="R-50")
+    assert stores.image_ids.tolist() == [7, 9, 42, 1000]
+    stores.close()
+
+
+def test_batches_hold_images_of_one_size_and_every_image_once(r50):
+    sizes = [(640, 480), (480, 640), (320, 240), (641, 480), (640, 480), (64, 48), (1280, 960)]
+    looks = {n: Look((0, 0), (1, 1, 1), size) for n, size in enumerate(sizes)}
+    batches = plan_batches(r50, looks, list(looks), batch_size=3)
+    assert sorted(n for batch in batches for n in batch) == list(looks)
+    assert sorted(map(len, batches)) == [1, 3, 3]  # 641×480 becomes 85×64 like the others
+    for batch in batches:
+        assert len({r50.choose_pixels(*sizes[n]) for n in batch}) == 1
+
+
+def test_features_do_not_depend_on_the_company_in_a_batch(tmp_path, r50):
+    for image_id in range(5):
+        draw(tmp_path / f"{'0' * image_id}{image_id}.png", (128, 96))  # its name's length: its seed
+    files = list_images(tmp_path)
+    stored = []
+    for number, batches in enumerate([[[0, 1, 2], [3, 4]], [[4], [2, 0], [3, 1]]]):
+        path = tmp_path / f"{number}.h5"
+        sizes = dict.fromkeys(files, (2, 3))
+        with StoreWriter(path, sizes, 2048, source="images", backbone="R-50") as writer:
+            assert len(list(describe_batches(r50, files, batches, 3, writer, 1))) == 5
+        stored.append(path.read_bytes())
+    assert stored[0] == stored[1]
+    with FeatureStore(tmp_path / "0.h5") as store:
+        for image_id, path in files.items():
+            expected = r50.describe(Image.open(path)).reshape(-1, 2048)
+            np.testing.assert_allclose(store.rows(image_id), expected, rtol=2e-3, atol=1e-3)
+
+
+CHILD = """
+import sys, time
+import torch
+from data.backbones import open_backbone
+from data.extract import extract_features
+torch.set_num_threads(1)
+backbone = open_backbone("r50", sys.argv[3], resize=(64, 107))
+describe, count = backbone.describe_pixels, 0
+def slow(pixels):
+    global count
+    count += 1
+    if count > 2:  # two batches, then stand still until killed
+        time.sleep(300)
+    return describe(pixels)
+backbone.describe_pixels = slow
+extract_features(
+    sys.argv[1], sys.argv[2], backbone, num_threads=1, commit_bytes=1
+)
+"""
+
+
+def test_a_killed_extraction_goes_on_without_redoing_what_is_done(folder, tmp_path, weights, r50):
+    output = tmp_path / "store.h5"
+    draw(folder / "8.png", (200, 300))
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(folder), str(output), str(weights)],
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
+    )
+    journal = tmp_path / "store.h5.journal"
+    deadline = time.monotonic() + 120
+    while not (journal.exists() and journal.read_text().count("\n") == 1 + 2):
+        assert time.monotonic() < deadline
+        assert child.poll() is None
+        time.sleep(0.05)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert not output.exists()
+    assert extract_features(folder, output, r50) == 4 - 2
+    assert_described(output, folder, r50)
+    extract_features(folder, tmp_path / "again.h5", r50)
+    assert output.read_bytes() == (tmp_path / "again.h5").read_bytes()
+
+
+def test_a_store_begun_with_other_weights_or_sizes_is_not_gone_on_with(
+    folder, tmp_path, weights, r50
+):
+    output = tmp_path / "store.h5"
+    whole = (folder / "9.jpg").read_bytes()
+    (folder / "9.jpg").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"9\.jpg is not a readable image"):
+        extract_features(folder, output, r50)
+    assert not output.exists()
+    (folder / "9.jpg").write_bytes(whole)
+    state = draw_state(LAYOUTS["r50"], seed=1)
+    others = [
+        open_backbone("r50", save_checkpoint(tmp_path / "other.pth", state), resize=SMALL),
+        open_backbone("r50", weights, resize=(80, 120)),
+        open_backbone("patch"),
+    ]
+    for other in others:
+        with pytest.raises(ValueError, match=r"store\.h5\.partial was begun from another source"):
+            extract_features(folder, output, other)
+    assert extract_features(folder, output, r50) >= 1
+    assert_described(output, folder, r50)
+
+
+def test_a_batch_needs_an_image(folder, tmp_path):
+    with pytest.raises(ValueError, match="batch_size is 0, expected at least 1"):
+        extract_patches(folder, tmp_path / "store.h5", batch_size=0)
+
+
 def test_a_picture_turned_by_its_camera_has_its_sides_exchanged(folder):
     assert upright_size(folder / "9.jpg") == (200, 400)
     assert upright_size(folder / "7.png") == (200, 300)
+    draw(folder / "6.jpg", (400, 200), exif=turned(3))  # upside down
+    draw(folder / "5.jpg", (400, 200), exif=turned(9))  # no orientation there is
+    assert upright_size(folder / "6.jpg") == upright_size(folder / "5.jpg") == (400, 200)
 
 
 def test_a_broken_image_is_named_and_nothing_is_left_at_the_output(folder, tmp_path):
@@ -90,3 +274,14 @@ def test_an_id_too_large_is_named(folder):
     draw(folder / "99999999999999999999.png", (50, 50))
     with pytest.raises(ValueError, match=r"999\.png: an image id may be at most"):
         list_images(folder)
+
+
+def test_the_command_describes_a_folder_with_the_settings_it_is_given(folder, tmp_path, weights):
+    output = tmp_path / "store.h5"
+    settings = [f"images={folder}", f"output={output}", f"weights={weights}", "backbone=r50"]
+    command = [sys.executable, "-m", "scripts.extract", *settings, "resize=[64,107]", "device=cpu"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "3 images (3 described now), 20 cells of 2048 features" in done.stdout
+    with FeatureStore(output) as store:
+        assert (store.manifest.backbone, store.manifest.resize) == ("R-50", SMALL)
