@@ -1,11 +1,57 @@
 """Result files: one JSON array of {"question_id": int, "answer": str}."""
 
-from collections.abc import Collection
+import json
+from array import array
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from data.entries import name_ids, refuse_duplicates, take_id, take_text
 from data.files import read_json
+from data.json_array import iterate_array
+from data.splits import question_subtype, split_names
+
+KEYS = {"question_id", "answer"}
+
+
+def result_name(split: str, run: str) -> str:
+    """The official name of a result file: vqa_OpenEnded_mscoco_test2015_<run>_results.json."""
+    subtype = "+".join(question_subtype(name) for name in split_names(split))
+    return f"vqa_OpenEnded_mscoco_{subtype}_{run}_results.json"
+
+
+def write_results(path: str | Path, question_ids: Iterable[int], answers: Iterable[str]) -> None:
+    """Write one JSON array, entry by entry, so that no more than one is in memory."""
+    with open(path, "w", encoding="ascii") as file:
+        separator = "[\n"
+        for number, answer in zip(question_ids, answers, strict=True):
+            file.write(separator + json.dumps({"question_id": number, "answer": answer}))
+            separator = ",\n"
+        file.write("[]\n" if separator == "[\n" else "\n]\n")
+
+
+def check_results(
+    path: str | Path, question_ids: np.ndarray, answers: Collection[str], source: str | Path
+) -> None:
+    """Raise unless a file answers every question (Q,) of `source` once, from the list of answers.
+
+    It is read entry by entry, as the server would: integer ids, plain strings, one JSON array.
+    """
+    ids = array("q")
+    for number, entry in enumerate(iterate_array(path), 1):
+        where = f"{path}: result number {number}"
+        ids.append(take_id(entry, "question_id", where))
+        answer = take_text(entry, "answer", where)
+        if answer not in answers:
+            raise ValueError(f"{where}: '{answer:.60}' is not in the answer list")
+        if entry.keys() != KEYS:
+            raise ValueError(f"{where} has more than a question_id and an answer")
+    given, wanted = np.sort(np.array(ids, dtype=np.int64)), np.sort(question_ids)
+    if not np.array_equal(given, wanted):
+        refuse_duplicates(ids, [path])
+        check_ids(given.tolist(), wanted.tolist(), f"{path}, the answers to {source}")
 
 
 def load_results(path: str | Path) -> dict[int, str]:

@@ -1,13 +1,13 @@
 """Answers of a model to many questions, over all processes, each question once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from attention import AttentionOutput, Grid
+from attention import AttentionOutput, Grid, Mixture
 from mcan.model import MCAN
 from mcan.precision import autocast_to
 from mcan.processes import World
@@ -40,7 +40,7 @@ class Predictions:
     question_ids: Tensor  # (Q,) int64
     answers: Tensor  # (Q,) int64, into the answer list
     probabilities: Tensor  # (Q,) float32, of that answer
-    num_components: Tensor  # (Q,) int64: K*; 0 for discrete attention
+    num_components: Tensor  # (Q,) int64: K*; 0 for discrete attention and for an ensemble
     num_collapsed: Tensor  # (Q,) int64: components whose covariance has collapsed
 
 
@@ -52,16 +52,8 @@ def predict(
     model.eval()
     columns: list[tuple[Tensor, ...]] = []
     for batch in batches:
-        index = batch.image_index
-        features = batch.features.to(world.device, non_blocking=True)
-        if index is not None:
-            features = features[index.to(world.device, non_blocking=True)]
-        grid = Grid.of(batch.question_sizes(), device=world.device)
-        tokens = batch.tokens.to(world.device, non_blocking=True)
-        with autocast_to(dtype, world.device):
-            question, attended = model.look(features, grid, tokens)
-            logits = model.answer(question, attended.context)
-        best = logits.float().max(1)
+        question, attended = look(model, batch, world, dtype)
+        best = give_logits(model, question, attended.context).max(1)
         columns.append(
             (
                 batch.question_ids.clone(),
@@ -70,7 +62,51 @@ def predict(
                 *(column.cpu() for column in count_components(attended)),
             )
         )
-    return merge(world.gather([torch.cat(column) for column in zip(*columns, strict=True)]))
+    return Predictions(*gather_rows(columns, world))
+
+
+@torch.inference_mode()
+def predict_together(
+    models: Sequence[MCAN],
+    batches: Iterable[SharedQuestions],
+    world: World,
+    dtype: torch.dtype,
+) -> Predictions:
+    """Answer as an ensemble: the answer whose probability, averaged over the models, is highest."""
+    for model in models:
+        model.eval()
+    columns: list[tuple[Tensor, ...]] = []
+    for batch in batches:
+        total: Tensor | float = 0.0
+        for model in models:
+            question, attended = look(model, batch, world, dtype)
+            # in float64: sure answers, near probability 1, stay apart
+            total = total + give_logits(model, question, attended.context).double().sigmoid()
+        best = (total / len(models)).max(1)  # type: ignore[union-attr]
+        none = torch.zeros(len(batch.question_ids), dtype=torch.int64)
+        columns.append(
+            (batch.question_ids.clone(), best.indices.cpu(), best.values.float().cpu(), none, none)
+        )
+    return Predictions(*gather_rows(columns, world))
+
+
+def look(
+    model: MCAN, batch: SharedQuestions, world: World, dtype: torch.dtype
+) -> tuple[Tensor, AttentionOutput]:
+    """The pooled questions (b, output) of a batch, and what the attention over their images saw."""
+    index = batch.image_index
+    features = batch.features.to(world.device, non_blocking=True)
+    if index is not None:
+        features = features[index.to(world.device, non_blocking=True)]
+    grid = Grid.of(batch.question_sizes(), device=world.device)
+    tokens = batch.tokens.to(world.device, non_blocking=True)
+    with autocast_to(dtype, world.device):
+        return model.look(features, grid, tokens)
+
+
+def give_logits(model: MCAN, question: Tensor, context: Tensor) -> Tensor:
+    """(b, A) float32, outside autocast: in eight bits the best two answers are often equal."""
+    return model.answer(question.float(), context.float())
 
 
 def count_components(attended: AttentionOutput) -> tuple[Tensor, Tensor]:
@@ -79,15 +115,24 @@ def count_components(attended: AttentionOutput) -> tuple[Tensor, Tensor]:
     if mixture is None:
         none = torch.zeros(len(attended.context), dtype=torch.int64)
         return none, none
-    num_components = mixture.num_components[:, 0]
-    sigma = mixture.sigma[:, 0]  # (b, K, 2, 2)
+    return mixture.num_components[:, 0], count_collapsed(mixture)[:, 0]
+
+
+def count_collapsed(mixture: Mixture) -> Tensor:
+    """(b, R): the components in use whose covariance has collapsed."""
+    sigma = mixture.sigma  # (b, R, K, 2, 2)
     determinant = sigma[..., 0, 0] * sigma[..., 1, 1] - sigma[..., 0, 1] ** 2
-    in_use = torch.arange(sigma.shape[1], device=sigma.device) < num_components[:, None]
-    return num_components, ((determinant < COLLAPSED) & in_use).sum(1)
+    number = torch.arange(sigma.shape[2], device=sigma.device)
+    in_use = number < mixture.num_components[..., None]
+    return ((determinant < COLLAPSED) & in_use).sum(-1)
 
 
-def merge(parts: list[list[Tensor]]) -> Predictions:
-    """All processes' columns as one table, sorted by question id."""
-    columns = [torch.cat(column) for column in zip(*(part for part in parts if part), strict=True)]
-    order = columns[0].argsort()
-    return Predictions(*(column[order] for column in columns))
+def gather_rows(columns: Sequence[tuple[Tensor, ...]], world: World) -> list[Tensor]:
+    """All processes' columns, each the batches' in turn, as one table sorted by question id."""
+    own = [torch.cat(column) for column in zip(*columns, strict=True)]
+    parts = [part for part in world.gather(own) if part]  # a process may have had no batch
+    if not parts:
+        raise ValueError("there are no questions to answer")
+    together = [torch.cat(column) for column in zip(*parts, strict=True)]
+    order = together[0].argsort()
+    return [column[order] for column in together]

@@ -58,11 +58,13 @@ def load_trained(
                 f"has {', '.join(sorted(options))}"
             )
         options[name] = value
-    model = MCAN(Sizes(**content["sizes"]), build_head(options, {}))
+    sizes = Sizes(**content["sizes"])
+    refuse_other_words(words, sizes, path)
+    model = MCAN(sizes, build_head(options, {}))
     model.load_state_dict(content["model"])
     return Trained(
         path,
-        path.parent.name if path.stem in ("best", "last") else path.stem,
+        name_run(path),
         model.to(device).eval(),
         words,
         options,
@@ -80,6 +82,27 @@ def find_checkpoint(path: Path) -> Path:
     if not (path / "best.pt").is_file():
         raise FileNotFoundError(f"{path} holds no best.pt; name a checkpoint, or let a run finish")
     return path / "best.pt"
+
+
+def name_run(path: Path) -> str:
+    """The name of the run that a checkpoint belongs to, or its own where it stands alone."""
+    run = path.resolve().parent.name
+    if path.stem in ("best", "last"):
+        return run
+    return f"{run}-{path.stem}" if path.stem.startswith("step_") else path.stem
+
+
+def refuse_other_words(words: Words, sizes: Sizes, path: Path) -> None:
+    """Raise when a checkpoint's words cannot be those that its weights were trained with."""
+    for what, found, trained in (
+        ("question words", len(words.vocabulary), sizes.num_words),
+        ("answers", len(words.answers), sizes.num_answers),
+    ):
+        if found != trained:
+            raise ValueError(
+                f"{path} lists {found} {what}, but its weights were trained with {trained}; use "
+                f"the checkpoint as it was written"
+            )
 
 
 def settled_options(content: dict[str, Any], path: Path) -> tuple[dict[str, Any], int]:

@@ -1,12 +1,15 @@
 """Validation: the test-time head over a whole split, scored by the official accuracy."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from tqdm import tqdm
 
 from data.accuracy import Scores, score_results
+from data.batch import Batch
 from data.batches import evaluation_pieces
 from data.loader import Loader
 from data.questions import Annotation
@@ -40,20 +43,37 @@ class Validation:
 
     def predict(self, model: MCAN, world: World, dtype: torch.dtype) -> Predictions:
         """Every question's answer, whatever the number of processes."""
-        pieces = evaluation_pieces(
-            self.loader.examples.image_ids,
-            self.loader.shapes,
-            self.batch_size,
-            world.rank,
-            world.size,
-            self.mixing,
-        )
-        return predict(model, self.loader.iterate(pieces), world, dtype)
+        batches = iterate_split(self.loader, self.batch_size, self.mixing, world)
+        return predict(model, batches, world, dtype)
 
     def score(self, predictions: Predictions) -> Scores:
         """The official accuracy of the predictions."""
-        pairs = zip(predictions.question_ids.tolist(), predictions.answers.tolist(), strict=True)
-        return score_results(self.annotations, {number: self.answers[n] for number, n in pairs})
+        return score_results(self.annotations, name_answers(predictions, self.answers))
+
+
+def iterate_split(
+    loader: Loader, batch_size: int, mixing: str, world: World, show_progress: bool = False
+) -> Iterator[Batch]:
+    """This process's batches of a split, with a bar over them where it is asked for."""
+    pieces = evaluation_pieces(
+        loader.examples.image_ids, loader.shapes, batch_size, world.rank, world.size, mixing
+    )
+    with tqdm(
+        total=sum(len(piece.rows) for piece in pieces),
+        desc="answering",
+        unit="question",
+        disable=not (show_progress and world.is_first),
+        mininterval=1.0,
+    ) as bar:
+        for batch in loader.iterate(pieces):
+            yield batch
+            bar.update(len(batch.question_ids))
+
+
+def name_answers(predictions: Predictions, answers: list[str] | tuple[str, ...]) -> dict[int, str]:
+    """The answer to each question id, in words."""
+    pairs = zip(predictions.question_ids.tolist(), predictions.answers.tolist(), strict=True)
+    return {number: answers[n] for number, n in pairs}
 
 
 def describe_components(predictions: Predictions) -> dict[str, Any]:

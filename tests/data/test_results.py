@@ -1,8 +1,10 @@
 import json
+import tracemalloc
 
+import numpy as np
 import pytest
 
-from data.results import check_ids, load_results
+from data.results import check_ids, check_results, load_results, result_name, write_results
 
 
 def write(tmp_path, content):
@@ -57,3 +59,64 @@ def test_missing_and_foreign_ids_are_named(given, wanted, message):
 
 def test_the_same_ids_in_any_order_pass():
     check_ids([3, 1, 2], [1, 2, 3], "results.json")
+
+
+def test_a_written_file_is_one_array_that_reads_back(tmp_path):
+    path = tmp_path / "results.json"
+    answers = {3: "yes", 1: 'a "quoted" é\n', 2: ""}
+    write_results(path, answers.keys(), answers.values())
+    assert json.loads(path.read_text("ascii")) == [
+        {"question_id": number, "answer": answer} for number, answer in answers.items()
+    ]
+    assert load_results(path) == answers
+    check_results(path, np.array([1, 2, 3]), set(answers.values()), "questions.json")
+
+
+def test_no_results_are_an_empty_array(tmp_path):
+    write_results(tmp_path / "results.json", [], [])
+    assert json.loads((tmp_path / "results.json").read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"question_id": 1, "answer": "a"}\n{"question_id": 2, "answer": "b"}\n', "JSON array"),
+        ([{"question_id": 1, "answer": "a"}], r"1 of 2 questions are missing \(2\)"),
+        ([{"question_id": n, "answer": "a"} for n in (1, 2, 1)], r"more than once \(1\)"),
+        ([{"question_id": n, "answer": "a"} for n in (1, 2, 3)], r"not in the question file \(3\)"),
+        ([{"question_id": n, "answer": "c"} for n in (1, 2)], "'c' is not in the answer list"),
+        ([{"question_id": n, "answer": 5} for n in (1, 2)], "'answer' must be a string, not 5"),
+        ([{"question_id": str(n), "answer": "a"} for n in (1, 2)], "non-negative integer, not '1'"),
+        ([{"question_id": n, "answer": "a", "x": 1} for n in (1, 2)], "more than a question_id"),
+        ([1, 2], "has no 'question_id'"),
+    ],
+)
+def test_a_file_that_the_server_would_misread_is_refused(tmp_path, content, message):
+    path = write(tmp_path, content)
+    with pytest.raises(ValueError, match=message):
+        check_results(path, np.array([1, 2]), {"a", "b"}, "questions.json")
+
+
+def peak_of(tmp_path, count):
+    """The most memory that writing and checking so many answers took, in bytes."""
+    ids = np.arange(count, dtype=np.int64) + 262_144_000
+    tracemalloc.start()
+    try:
+        path = tmp_path / "many.json"
+        write_results(path, map(int, ids), ("yes" if n % 2 else "no" for n in range(count)))
+        check_results(path, ids, {"yes", "no"}, "questions.json")
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_grows_by_a_few_numbers_a_question_and_not_by_the_entries(tmp_path):
+    few, many = peak_of(tmp_path, 2_000), peak_of(tmp_path, 10_000)
+    assert (many - few) / 8_000 < 60  # an entry as a dict takes more than 200 bytes
+    assert few < 2_000_000
+
+
+def test_the_official_names_of_result_files():
+    assert result_name("test", "mm") == "vqa_OpenEnded_mscoco_test2015_mm_results.json"
+    assert result_name("test-dev", "mm") == "vqa_OpenEnded_mscoco_test-dev2015_mm_results.json"
+    assert result_name("val", "a b") == "vqa_OpenEnded_mscoco_val2014_a b_results.json"

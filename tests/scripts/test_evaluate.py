@@ -1,0 +1,199 @@
+"""make evaluate: its digits, its files, and what it refuses."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from attention import Grid
+from data.accuracy import score_answer
+from data.questions import load_annotations, load_questions
+from data.results import load_results
+from data.splits import Folder
+from data.store import FeatureStore
+from mcan.checkpoint import load_checkpoint
+from scripts import evaluate, score
+from scripts.trained import load_trained
+from tests.small_models import listing, run_here
+
+pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
+
+
+@pytest.fixture(scope="module")
+def evaluated(peaky_run, tmp_path_factory):
+    """The output folder of one evaluation, and what was printed."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    code, printed, error = run_here(
+        evaluate.main, f"checkpoint={peaky_run}", f"output={folder}", "attention.lam=0.3"
+    )
+    assert (code, error) == (0, "")
+    return folder, printed
+
+
+@pytest.fixture(scope="module")
+def report(evaluated):
+    return json.loads((evaluated[0] / "val.json").read_text())
+
+
+def test_there_are_a_report_and_a_result_file_of_the_official_name(evaluated):
+    names = {path.name for path in evaluated[0].iterdir()}
+    assert names == {"val.json", "vqa_OpenEnded_mscoco_val2014_peaky_results.json"}
+
+
+def test_the_result_file_scored_by_itself_gives_the_digits_of_the_report(
+    evaluated, report, small_dataset, tmp_path
+):
+    folder = Folder(small_dataset)
+    results = evaluated[0] / "vqa_OpenEnded_mscoco_val2014_peaky_results.json"
+    words = [
+        f"questions={folder.questions('val')}",
+        f"annotations={folder.annotations('val')}",
+        f"results={results}",
+        f"output={tmp_path / 'score.json'}",
+    ]
+    code, _, error = run_here(score.main, *words, quiet=[])
+    assert (code, error) == (0, "")
+    scored = json.loads((tmp_path / "score.json").read_text())
+    assert report["accuracy"] == scored["overall"]
+    assert report["accuracy_by_answer_type"] == scored["perAnswerType"]
+    assert report["accuracy_by_question_type"] == scored["perQuestionType"]
+
+
+@torch.inference_mode()
+def test_answers_and_components_are_those_of_one_question_at_a_time(
+    evaluated, report, small_dataset, peaky_run
+):
+    """The plain forward, without batches, shared images or gathering."""
+    trained = load_trained(peaky_run, changed={"lam": 0.3})
+    folder = Folder(small_dataset)
+    results = load_results(evaluated[0] / "vqa_OpenEnded_mscoco_val2014_peaky_results.json")
+    objects = json.loads((small_dataset / "shapes_metadata.json").read_text())["questions"]
+    store = FeatureStore(folder.store("val"))
+    questions = load_questions([folder.questions("val")])
+    chosen, groups, collapsed = [], {"one object": [], "several objects": []}, 0
+    for number, image_id, text in zip(
+        questions.ids.tolist(), questions.image_ids.tolist(), questions.texts, strict=True
+    ):
+        tokens = torch.tensor([trained.words.vocabulary.encode(text, 14)])
+        features = torch.from_numpy(store.rows(image_id).copy())[None].float()
+        question, attended = trained.model.look(features, Grid.of([store.size(image_id)]), tokens)
+        best = trained.model.answer(question, attended.context).argmax()
+        assert trained.words.answers.words[int(best)] == results[number]
+        count = int(attended.mixture.num_components)
+        chosen.append(count)
+        sigma = attended.mixture.sigma[0, 0, :count]
+        collapsed += sum(float(torch.linalg.det(each)) < 1e-8 for each in sigma)
+        num_objects = len(objects[str(number)]["objects"])
+        if num_objects:
+            groups["one object" if num_objects == 1 else "several objects"].append(count)
+    store.close()
+    counts = [chosen.count(k) for k in (1, 2, 3, 4)]
+    assert report["components"]["all questions"]["counts"] == counts
+    assert sum(count > 0 for count in counts) >= 3  # K* really varies
+    for name, group in groups.items():
+        described = report["components"][name]
+        assert described["questions"] == len(group) > 0
+        assert described["counts"] == [group.count(k) for k in (1, 2, 3, 4)]
+        assert described["shares"][0] == round(100 * group.count(1) / len(group), 2)
+    assert report["collapsed_share"] == round(collapsed / sum(chosen), 4)
+
+
+def test_the_report_says_what_was_evaluated_and_how_fast(report, peaky_run, small_dataset):
+    assert report["checkpoint"] == str(peaky_run / "best.pt")
+    assert report["attention"]["lam"] == 0.3
+    assert (report["split"], report["data"]) == ("val", str(small_dataset))
+    assert (report["num_questions"], report["trained_on"]) == (60, [])
+    assert report["answers_per_second"] > 0
+
+
+def test_what_is_printed_has_the_accuracy_the_shares_and_the_files(evaluated, report):
+    folder, printed = evaluated
+    assert f"{report['accuracy']:8.2f}" in printed
+    assert "several objects" in printed
+    assert "K* = 4" in printed
+    assert str(folder / "val.json") in printed
+
+
+def test_accuracy_by_objects_is_the_mean_over_those_questions(report, evaluated, small_dataset):
+    results = load_results(evaluated[0] / "vqa_OpenEnded_mscoco_val2014_peaky_results.json")
+    objects = json.loads((small_dataset / "shapes_metadata.json").read_text())["questions"]
+    several = [
+        score_answer(results[each.question_id], each.answers)
+        for each in load_annotations([Folder(small_dataset).annotations("val")])
+        if len(objects[str(each.question_id)]["objects"]) > 1
+    ]
+    assert report["accuracy_by_objects"]["several objects"] == round(
+        100 * sum(several) / len(several), 2
+    )
+
+
+def test_validation_during_training_had_the_same_accuracy(multimodal_run, tmp_path):
+    code, _, error = run_here(
+        evaluate.main, f"checkpoint={multimodal_run / 'last.pt'}", f"output={tmp_path}"
+    )
+    assert (code, error) == (0, "")
+    line = load_checkpoint(multimodal_run / "last.pt")["lines"][-1]
+    report = json.loads((tmp_path / "val.json").read_text())
+    assert report["accuracy"] == line["accuracy"]
+    assert report["accuracy_by_answer_type"] == line["accuracy_by_type"]
+    assert report["collapsed_share"] == line["collapsed_share"]
+
+
+def test_discrete_attention_is_evaluated_without_components_beside_its_checkpoint(
+    discrete_run, tmp_path
+):
+    run = tmp_path / "copied"
+    run.mkdir()
+    shutil.copy(discrete_run / "best.pt", run)
+    code, printed, error = run_here(evaluate.main, f"checkpoint={run}", "split=train")
+    assert (code, error) == (0, "")
+    assert "WARNING" in printed
+    assert "trained on train" in printed
+    report = json.loads((run / "evaluate" / "train.json").read_text())
+    assert report["trained_on"] == ["train"]
+    assert "components" not in report
+    assert set(report["accuracy_by_objects"]) == {"no object", "one object", "several objects"}
+
+
+def test_a_dataset_that_does_not_say_what_its_questions_rest_on_has_no_groups(
+    peaky_run, small_dataset, tmp_path
+):
+    shutil.copytree(small_dataset, tmp_path / "data")
+    (tmp_path / "data" / "shapes_metadata.json").unlink()
+    words = f"checkpoint={peaky_run}", f"output={tmp_path}", f"data.root={tmp_path / 'data'}"
+    assert run_here(evaluate.main, *words)[0] == 0
+    report = json.loads((tmp_path / "val.json").read_text())
+    assert list(report["components"]) == ["all questions"]
+    assert "accuracy_by_objects" not in report
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["split=test"], "so split=test has no accuracy"),
+        (["split=nope"], "there is no split 'nope'"),
+        (["data.root=/nowhere"], "there is no data in /nowhere"),
+        (["attention.lam=-1"], "lam must be zero or positive, not -1"),
+        (["+attention.nope=1"], "attention.nope is no option of the multimodal head"),
+        (["modules=[no_such_module]"], "no_such_module"),
+        (["split=5"], "split must be text"),
+    ],
+)
+def test_a_mistake_ends_in_one_sentence_and_writes_nothing(peaky_run, tmp_path, words, message):
+    before = listing(peaky_run)
+    code, printed, error = run_here(evaluate.main, f"checkpoint={peaky_run}", *words)
+    assert (code, printed) == (2, "")
+    assert message in error
+    assert error.count("\n") == 1
+    assert listing(peaky_run) == before
+
+
+def test_an_output_that_cannot_be_written_is_told_before_the_work(peaky_run, tmp_path):
+    (tmp_path / "file").write_text("kept")
+    code, _, error = run_here(
+        evaluate.main, f"checkpoint={peaky_run}", f"output={tmp_path / 'file'}"
+    )
+    assert code == 2
+    assert "is a file, not a folder" in error
+    assert (tmp_path / "file").read_text() == "kept"

@@ -1,0 +1,177 @@
+"""make export: the server's files, of one model and of an ensemble."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from attention import Grid
+from data.questions import load_questions
+from data.results import load_results
+from data.splits import Folder
+from data.store import FeatureStore
+from data.vocabulary import Vocabulary
+from mcan.checkpoint import load_checkpoint, save_checkpoint
+from scripts import evaluate, export, score
+from scripts.trained import load_trained
+from tests.small_models import listing, run_here
+
+pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
+
+TEST = "vqa_OpenEnded_mscoco_test2015_{}_results.json"
+TEST_DEV = "vqa_OpenEnded_mscoco_test-dev2015_{}_results.json"
+
+
+@pytest.fixture(scope="module")
+def exported(peaky_run, tmp_path_factory):
+    """The files of one model, and what was printed."""
+    run = tmp_path_factory.mktemp("runs") / "peaky"
+    shutil.copytree(peaky_run, run)
+    code, printed, error = run_here(export.main, f"checkpoint={run}")
+    assert (code, error) == (0, "")
+    return run / "export", printed
+
+
+def test_there_are_files_of_the_official_names_beside_the_checkpoint(exported):
+    names = sorted(path.name for path in exported[0].iterdir())
+    assert names == sorted([TEST.format("peaky"), TEST_DEV.format("peaky")])
+
+
+def test_each_file_answers_every_question_of_its_question_file_once(exported, small_dataset):
+    folder = Folder(small_dataset)
+    listed = set(json.loads(folder.answers.read_text())["words"])
+    for split, name in (("test", TEST), ("test-dev", TEST_DEV)):
+        entries = json.loads((exported[0] / name.format("peaky")).read_text())
+        asked = load_questions([folder.questions(split)]).ids.tolist()
+        assert sorted(entry["question_id"] for entry in entries) == sorted(asked)
+        assert all(entry.keys() == {"question_id", "answer"} for entry in entries)
+        assert all(type(entry["question_id"]) is int for entry in entries)
+        assert {entry["answer"] for entry in entries} <= listed
+
+
+def test_the_two_files_agree(exported):
+    whole = load_results(exported[0] / TEST.format("peaky"))
+    part = load_results(exported[0] / TEST_DEV.format("peaky"))
+    assert 0 < len(part) < len(whole)
+    assert part.items() <= whole.items()
+
+
+def test_the_report_says_what_to_upload_where(exported):
+    printed = exported[1]
+    assert f"upload {TEST.format('peaky')}" in printed
+    assert "test-dev and test-standard" in printed
+    assert "not the 447,793 questions of VQA-v2" in printed
+    assert f"{TEST_DEV.format('peaky')} is for older servers" in printed
+
+
+def test_without_a_question_file_of_test_dev_there_is_one_file(peaky_run, small_dataset, tmp_path):
+    shutil.copytree(small_dataset, tmp_path / "data", ignore=shutil.ignore_patterns("images"))
+    Folder(tmp_path / "data").questions("test-dev").unlink()
+    words = f"data.root={tmp_path / 'data'}", f"output={tmp_path / 'out'}", "name=my model"
+    assert run_here(export.main, f"checkpoint={peaky_run}", *words)[0] == 0
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [TEST.format("my model")]
+
+
+def test_an_export_of_val_scores_as_the_evaluation_does(peaky_run, small_dataset, tmp_path):
+    folder, output = Folder(small_dataset), f"output={tmp_path}"
+    code, printed, _ = run_here(export.main, f"checkpoint={peaky_run}", "split=val", output)
+    assert code == 0
+    assert "score it offline" in printed
+    results = tmp_path / "vqa_OpenEnded_mscoco_val2014_peaky_results.json"
+    before = results.read_bytes()
+    assert run_here(evaluate.main, f"checkpoint={peaky_run}", output)[0] == 0
+    assert results.read_bytes() == before
+    words = [f"questions={folder.questions('val')}", f"annotations={folder.annotations('val')}"]
+    scored = tmp_path / "score.json"
+    code, *_ = run_here(score.main, *words, f"results={results}", f"output={scored}", quiet=[])
+    assert code == 0
+    report = json.loads((tmp_path / "val.json").read_text())
+    assert report["accuracy"] == json.loads(scored.read_text())["overall"]
+
+
+@torch.inference_mode()
+def average_by_hand(runs, dataset):
+    """Every test question's answer of the highest mean probability, one question at a time."""
+    models = [load_trained(run) for run in runs]
+    words, folder = models[0].words, Folder(dataset)
+    store = FeatureStore(folder.store("test"))
+    questions = load_questions([folder.questions("test")])
+    answers = {}
+    for number, image_id, text in zip(
+        questions.ids.tolist(), questions.image_ids.tolist(), questions.texts, strict=True
+    ):
+        tokens = torch.tensor([words.vocabulary.encode(text, 14)])
+        features = torch.from_numpy(store.rows(image_id).copy())[None].float()
+        grid = Grid.of([store.size(image_id)])
+        mean = sum(each.model(features, grid, tokens).sigmoid() for each in models) / len(models)
+        answers[number] = words.answers.words[int(mean.argmax())]
+    store.close()
+    return answers
+
+
+def test_an_ensemble_answers_by_averaged_probabilities(
+    peaky_run, discrete_run, small_dataset, tmp_path
+):
+    code, _, error = run_here(
+        export.main, f"checkpoints=[{peaky_run},{discrete_run}]", f"output={tmp_path}"
+    )
+    assert (code, error) == (0, "")
+    together = load_results(tmp_path / TEST.format("peaky+discrete"))
+    assert (tmp_path / TEST_DEV.format("peaky+discrete")).is_file()
+    assert together == average_by_hand([peaky_run, discrete_run], small_dataset)
+
+
+def test_an_option_changes_in_the_heads_of_an_ensemble_that_have_it(
+    peaky_run, discrete_run, tmp_path
+):
+    words = f"checkpoints=[{peaky_run},{discrete_run}]", f"output={tmp_path}"
+    assert run_here(export.main, *words, "attention.lam=0")[0] == 0
+    before = listing(tmp_path)
+    code, _, error = run_here(export.main, *words, "+attention.temperature=2")
+    assert code == 2
+    assert "no option of any head there is: discrete, multimodal" in error
+    assert listing(tmp_path) == before
+
+
+def other_words(run, folder, name):
+    """A copy of a run that numbers its words otherwise."""
+    content = load_checkpoint(run / "best.pt")
+    words = content["vocabulary"]["words"]
+    content["vocabulary"] = Vocabulary([*words[:2], words[3], words[2], *words[4:]]).state()
+    (folder / name).mkdir()
+    save_checkpoint(folder / name / "best.pt", content)
+    return folder / name
+
+
+def test_models_of_another_vocabulary_are_no_ensemble(peaky_run, discrete_run, tmp_path):
+    other = other_words(discrete_run, tmp_path, "other")
+    before = listing(peaky_run)
+    code, printed, error = run_here(export.main, f"checkpoints=[{peaky_run},{other}]")
+    assert (code, printed) == (2, "")
+    assert "made with another vocabulary" in error
+    assert "other/best.pt" in error
+    assert listing(peaky_run) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "export needs checkpoint=…, or checkpoints="),
+        (["checkpoint=RUN", "checkpoints=[RUN]"], "export needs checkpoint=…, or checkpoints="),
+        (["checkpoint=5"], "checkpoint must be text"),
+        (["checkpoints=RUN"], "checkpoints must be a list"),
+        (["checkpoints=[RUN,/nowhere]"], "there is no checkpoint /nowhere"),
+        (["checkpoint=RUN", "name=a/b"], "no slash"),
+        (["checkpoint=RUN", "split=nope"], "there is no split 'nope'"),
+    ],
+)
+def test_a_mistake_ends_in_one_sentence_and_writes_nothing(peaky_run, words, message):
+    before = listing(peaky_run)
+    code, printed, error = run_here(
+        export.main, *(word.replace("RUN", str(peaky_run)) for word in words)
+    )
+    assert (code, printed) == (2, "")
+    assert message in error
+    assert error.count("\n") == 1
+    assert listing(peaky_run) == before
