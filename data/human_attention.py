@@ -2,17 +2,19 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from data.questions import load_questions
+from data.questions import load_annotations, load_questions
 from data.splits import Folder
+from data.tokenizer import tokenize
 
 NAME = re.compile(r"(\d+)_(\d+)\.png")
+UNKNOWN = "unknown"  # the answer type of a question that the annotations do not have
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,11 @@ class LookedAt:
     image_id: int
     text: str
     maps: tuple[Path, ...]
+
+    @property
+    def annotators(self) -> tuple[int, ...]:
+        """The n of each file <question_id>_<n>.png."""
+        return tuple(int(path.stem.rpartition("_")[2]) for path in self.maps)
 
 
 @dataclass
@@ -67,6 +74,29 @@ def list_maps(folder: Path) -> dict[int, list[Path]]:
     if not found:
         raise FileNotFoundError(f"{folder} holds no map named <question_id>_<n>.png")
     return {number: [path for _, path in sorted(found[number])] for number in sorted(found)}
+
+
+def find_answer_types(folder: Folder, split: str, looked: Sequence[LookedAt]) -> tuple[str, ...]:
+    """The answer type of every question, from the annotations of VQA-v2 where they have it.
+
+    VQA v1 and v2 number questions differently: the same image and the same words are the same
+    question. Without the files of v2, or where it has dropped the question, the type is unknown.
+    """
+    if not (folder.questions(split).is_file() and folder.annotations(split).is_file()):
+        return (UNKNOWN,) * len(looked)
+    questions = load_questions([folder.questions(split)])
+    annotations = load_annotations([folder.annotations(split)])
+    types = {each.question_id: each.answer_type for each in annotations}
+    wanted = {each.image_id for each in looked}
+    known: dict[tuple[int, str], str] = {}
+    for number, image_id, text in zip(
+        questions.ids.tolist(), questions.image_ids.tolist(), questions.texts, strict=True
+    ):
+        if image_id in wanted and number in types:
+            known.setdefault((image_id, " ".join(tokenize(text))), types[number])
+    return tuple(
+        known.get((each.image_id, " ".join(tokenize(each.text))), UNKNOWN) for each in looked
+    )
 
 
 def read_map(path: Path) -> np.ndarray:
