@@ -1,0 +1,1 @@
+"""Pictures of attention: arrays in, figures and HTML out. Knows neither models nor datasets."""
