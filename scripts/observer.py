@@ -4,11 +4,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+from omegaconf import DictConfig, OmegaConf
 from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
 from mcan.step import Reading
 from mcan.training import Progress
+from scripts.model import flatten
+from scripts.sample_maps import SampleMaps
+
+COMPARED = ("seed", "data", "model", "attention", "optim", "init_from", "glove")
 
 
 class Silent:
@@ -22,12 +27,16 @@ class Silent:
 
 
 class Display:
-    """A bar with speed, loss, learning rate and time left; scalars for TensorBoard."""
+    """A bar with speed, loss, learning rate and time left; scalars and maps for TensorBoard."""
 
-    def __init__(self, folder: Path, global_step: int, num_epochs: int, show: bool) -> None:
+    def __init__(
+        self, config: DictConfig, folder: Path, global_step: int, maps: SampleMaps
+    ) -> None:
         # purge_step drops what an interrupted run wrote after the checkpoint it goes on from
         self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=global_step)
-        self.num_epochs, self.show = num_epochs, show
+        self.settings = list_settings(config)
+        self.num_epochs, self.show = config.optim.epochs, config.runtime.show_progress
+        self.maps = maps
         self.bar: tqdm[Any] | None = None
         self.start, self.num_questions = time.monotonic(), 0
 
@@ -62,10 +71,17 @@ class Display:
     def end_epoch(self, metrics: dict[str, Any], global_step: int) -> None:
         assert self.bar is not None
         self.bar.close()
+        step = global_step - 1  # the epoch's last: purge_step is the first of the next one
         for name, value in metrics.items():
             if isinstance(value, (int, float)):
-                # at the epoch's last step: purge_step is the first step of the next one
-                self.board.add_scalar(f"epoch/{name}", value, global_step - 1)
+                self.board.add_scalar(f"epoch/{name}", value, step)
+        for question_id, picture in self.maps.draw().items():
+            self.board.add_image(f"attention/question_{question_id}", picture, step)
+        if metrics["epoch"] == self.num_epochs:
+            self.board.add_hparams(
+                self.settings, {"hparam/accuracy": metrics["accuracy"]}, run_name=".",
+                global_step=step,
+            )  # fmt: skip
         self.board.flush()
         if self.show:
             shares = metrics.get("component_shares")
@@ -75,3 +91,13 @@ class Display:
                 + (f", K* {shares}" if shares else ""),
                 flush=True,
             )
+
+
+def list_settings(config: DictConfig) -> dict[str, Any]:
+    """The settings by which TensorBoard compares runs, as values that it can show."""
+    now: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
+    flat = {key: value for name in COMPARED for key, value in flatten(name, now[name]).items()}
+    return {
+        key: value if isinstance(value, (bool, int, float, str)) else str(value)
+        for key, value in flat.items()
+    }

@@ -24,7 +24,7 @@ SMALL = [
     "data=custom", "model.hidden=16", "model.pooling=16", "model.output=32", "model.embedding=8",
     "model.num_layers=1", "model.num_heads=2", "model.dropout=0.1", "optim.epochs=2",
     "optim.batch_size=6", "attention=multimodal", "attention.num_restarts=1",
-    "runtime.num_threads=1", "runtime.show_progress=false",
+    "runtime.num_threads=1", "runtime.show_progress=false", "figures=0",
 ]  # fmt: skip
 
 

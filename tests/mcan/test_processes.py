@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from mcan.processes import World, choose_device, join_world
+from scripts.assembly import open_validation
 from scripts.dataset import load_words
 from scripts.model import build_head, build_model
-from scripts.train import open_validation
 from tests.mcan.together import exchange, run_together
 from tests.small_runs import assert_same, compose, settings, without_times
 
@@ -17,7 +17,7 @@ def validate(world, overrides):
     """Answers and metrics of an untrained model on the validation questions."""
     config = compose(overrides)
     words = load_words(config.data)
-    validation = open_validation(config, words, pin=False)
+    validation = open_validation(config, words, world)
     torch.manual_seed(0)
     sizes = {
         "num_words": len(words.vocabulary),

@@ -1,11 +1,14 @@
 """Whole runs: killed and resumed to the same bits, stopped on request, refused, fine-tuned."""
 
+import io
 import shutil
 import signal
 import sys
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from attention import registry
@@ -14,6 +17,7 @@ from mcan.checkpoint import load_checkpoint, save_checkpoint
 from scripts import train
 from scripts.dataset import load_words
 from scripts.model import build_head, build_model, head_schedules
+from scripts.sample_maps import NUM_MAPS, PIXELS
 from tests.small_runs import (
     ALONE,
     assert_same,
@@ -197,6 +201,24 @@ def test_a_resumed_run_may_have_more_epochs_and_tensorboard_keeps_the_first(word
     assert [event.value for event in shown] == pytest.approx(
         [line["accuracy"] for line in state["metrics"]]
     )
+
+
+def test_tensorboard_shows_maps_of_the_same_questions_every_epoch_and_the_settings(reference):
+    board = EventAccumulator(str(reference / "tensorboard"), size_guidance={"images": 0}).Reload()
+    tags = board.Tags()["images"]
+    assert len(tags) == NUM_MAPS
+    for tag in tags:
+        pictures = board.Images(tag)
+        assert [each.step for each in pictures] == [
+            line["step"] - 1 for line in end_state(reference)["metrics"]
+        ]
+        shown = np.asarray(Image.open(io.BytesIO(pictures[-1].encoded_image_string)))
+        assert shown.max() == 255
+        assert shown.shape[0] % PIXELS == shown.shape[1] % PIXELS == 0
+    (chosen,) = board.Scalars("hparam/accuracy")
+    assert chosen.value == pytest.approx(end_state(reference)["metrics"][-1]["accuracy"])
+    settings_shown = board.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
+    assert b"attention.k_max" in settings_shown
 
 
 def test_a_run_may_go_on_in_another_precision(words, runs, reference):

@@ -1,0 +1,61 @@
+"""What a run's weights start from: its own checkpoint, another model's, or chance and GloVe."""
+
+from typing import Any
+
+import torch
+from omegaconf import DictConfig
+
+import mcan
+from data.embeddings import load_embeddings
+from data.words import Words
+from mcan.checkpoint import load_checkpoint
+from mcan.processes import World
+from scripts.model import refuse_other_settings
+
+
+def start_weights(
+    model: mcan.MCAN,
+    config: DictConfig,
+    words: Words,
+    checkpoint: dict[str, Any] | None,
+    world: World,
+) -> None:
+    """Fill in the weights; fresh ones stay as they were drawn."""
+    if checkpoint is not None:
+        owner = "this run's checkpoint"
+        words.refuse_other(Words.from_state(checkpoint, owner), owner, config.data.root)
+        refuse_other_settings(config, checkpoint["config"])
+        model.load_state_dict(checkpoint["model"])
+    elif config.init_from:
+        copy_weights(model, config, words)
+    elif config.glove:
+        start_embeddings(model, config, words, world)
+
+
+def copy_weights(model: mcan.MCAN, config: DictConfig, words: Words) -> None:
+    """Those of another model, trained with any head."""
+    other = load_checkpoint(config.init_from)
+    words.refuse_other(
+        Words.from_state(other, config.init_from), config.init_from, config.data.root
+    )
+    try:
+        model.load_state_dict(other["model"])
+    except RuntimeError:
+        raise ValueError(
+            f"{config.init_from} has another architecture than model={config.model}"
+        ) from None
+
+
+def start_embeddings(model: mcan.MCAN, config: DictConfig, words: Words, world: World) -> None:
+    """Word vectors of a GloVe file; words that it lacks are drawn by the seed."""
+    generator = torch.Generator().manual_seed(config.seed)
+    embeddings = load_embeddings(
+        config.glove,
+        words.vocabulary.words,
+        generator,
+        config.model.embedding,
+        show_progress=world.is_first,
+    )
+    if world.is_first:
+        print(embeddings.notice, flush=True)
+    mcan.load_embeddings(model, embeddings.matrix)
