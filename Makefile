@@ -14,7 +14,8 @@ GPUS ?= 1
 LAUNCH := $(if $(filter-out 1,$(GPUS)),$(RUN) -m torch.distributed.run --standalone --nproc-per-node=$(GPUS) -m,$(RUN) -m)
 
 .DEFAULT_GOAL := help
-.PHONY: help install data features extract verify-features train score bench lint format test test-mutants clean
+.PHONY: help install data features extract verify-features train evaluate export lambda human-attention \
+	figures gallery import-mcan score bench lint format test test-gpu test-mutants clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' Makefile
@@ -42,6 +43,27 @@ verify-features: $(STAMP)  ## check a feature store: STORE=file.h5
 train: $(STAMP)  ## train a model: ARGS="attention=unimodal optim.epochs=3", GPUS=n
 	@$(LAUNCH) scripts.train $(ARGS)
 
+evaluate: $(STAMP)  ## accuracy and K* on a split: CHECKPOINT=runs/name
+	@$(LAUNCH) scripts.evaluate checkpoint='$(CHECKPOINT)' $(ARGS)
+
+export: $(STAMP)  ## write the files for the VQA server: CHECKPOINT=runs/name
+	@$(LAUNCH) scripts.export $(if $(CHECKPOINT),checkpoint='$(CHECKPOINT)') $(ARGS)
+
+lambda: $(STAMP)  ## choose λ by cross-validation from one pass: CHECKPOINT=runs/name
+	@$(LAUNCH) scripts.select_lambda checkpoint='$(CHECKPOINT)' $(ARGS)
+
+human-attention: $(STAMP)  ## compare attention with people's: CHECKPOINTS=runs/a,runs/b
+	@$(LAUNCH) scripts.human_attention checkpoints='[$(CHECKPOINTS)]' $(ARGS)
+
+figures: $(STAMP)  ## draw attention over images, head beside head: CHECKPOINTS=runs/a,runs/b
+	@$(RUN) -m scripts.figures checkpoints='[$(CHECKPOINTS)]' $(ARGS)
+
+gallery: $(STAMP)  ## one HTML page of many questions to leaf through: CHECKPOINTS=runs/a,runs/b
+	@$(RUN) -m scripts.gallery checkpoints='[$(CHECKPOINTS)]' $(ARGS)
+
+import-mcan: $(STAMP)  ## turn a published MCAN's file into a checkpoint: CHECKPOINT=file OUT=file.pt
+	@$(RUN) -m scripts.import_mcan checkpoint='$(CHECKPOINT)' output='$(OUT)' $(ARGS)
+
 score: $(STAMP)  ## score a result file offline: ARGS="questions=… annotations=… results=… output=…"
 	@$(RUN) -m scripts.score $(ARGS)
 
@@ -59,6 +81,9 @@ format: $(STAMP)  ## put the code into the project's format
 
 test: $(STAMP)  ## run all tests
 	@$(RUN) -m pytest $(ARGS)
+
+test-gpu: $(STAMP)  ## run the tests that need a GPU
+	@$(RUN) -m pytest -q -m cuda $(ARGS)
 
 test-mutants: $(STAMP)  ## break each formula once; every break must fail a test
 	@$(RUN) -m tests.mutants $(ARGS)

@@ -1,0 +1,76 @@
+"""What is measured of the finished runs, each measure by its own command and kept in its files."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scripts.paper.runs import FINE_TUNED, Run, call
+
+FLOORS = {"cell": "lambda", "1e-6": "lambda-paper-floor"}  # and where each one's table lies
+
+
+@dataclass(frozen=True)
+class Measures:
+    """The commands of a report; `words` are settings that all of them share."""
+
+    folder: Path
+    data_root: str
+    words: tuple[str, ...]
+
+    def evaluate(self, run: Run) -> dict[str, Any]:
+        """Accuracy and K* of a run."""
+        path = run.folder / "evaluate" / "val.json"
+        self._make(path, run, ["-m", "scripts.evaluate", f"checkpoint={run.folder}"])
+        return read(path)
+
+    def select_lambda(self, run: Run, floor: str) -> dict[str, Any]:
+        """The table of λ of a multimodal run under one floor of its variances."""
+        path = run.folder / FLOORS[floor] / "table.json"
+        words = [f"checkpoint={run.folder}", f"attention.floor={floor}", f"output={path.parent}"]
+        self._make(path, run, ["-m", "scripts.select_lambda", *words])
+        return read(path)
+
+    def compare_with_people(self, runs: Sequence[Run], lam: float | None) -> dict[str, Any] | None:
+        """Divergence from human maps, with the λ that was picked; None without maps."""
+        if not (Path(self.data_root) / "human_attention").is_dir():
+            return None
+        path = self.folder / "human_attention" / f"seed{runs[0].seed}" / "val.json"
+        named = ",".join(str(run.checkpoint) for run in runs)
+        words = [f"checkpoints=[{named}]", f"output={path.parent}"]
+        words += [f"attention.lam={lam}"] if lam is not None else []
+        self._make(path, runs[-1], ["-m", "scripts.human_attention", *words])
+        return read(path)
+
+    def draw_figures(self, runs: Sequence[Run], num: int, lam: float | None) -> list[Path]:
+        """Heads side by side over the same questions, as PNG files."""
+        folder = self.folder / "figures"
+        if num and not any(folder.glob("**/*.png")):
+            named = ",".join(str(run.checkpoint) for run in runs)
+            words = [f"checkpoints=[{named}]", f"output={folder}", f"num={num}", "choose=differ"]
+            words += [f"attention.lam={lam}"] if lam is not None else []
+            call(["-m", "scripts.figures", *words, "formats=[png]", *self._common()], "figures")
+        return sorted(folder.glob("**/*.png"))
+
+    def _make(self, path: Path, run: Run, arguments: Sequence[str]) -> None:
+        """Run a command unless what it writes is there and younger than the run."""
+        made = path.is_file() and path.stat().st_mtime >= run.checkpoint.stat().st_mtime
+        if not made:
+            what = f"{arguments[1].removeprefix('scripts.')} of {run.folder.name}"
+            print(what, flush=True)
+            call([*arguments, *self._common()], what)
+
+    def _common(self) -> list[str]:
+        return [f"data.root={self.data_root}", *self.words]
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The JSON that a command has written."""
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
+
+
+def is_multimodal(run: Run) -> bool:
+    """Whether a run has a λ to select."""
+    return run.kind in ("multimodal", FINE_TUNED)

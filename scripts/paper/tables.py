@@ -1,0 +1,124 @@
+"""Tables of the report: what was measured, as rows of text, beside what the paper prints."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scripts.paper import published
+from scripts.paper.runs import FINE_TUNED, HEADS
+
+TYPES = ("yes/no", "number", "other", "overall")
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A heading, a header and rows; the note says how to read it."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str
+
+
+Results = dict[str, list[dict[str, Any]]]  # by kind of run, one entry a seed
+
+
+def tabulate_accuracy(evaluations: Results, data: str, num_questions: int) -> Table:
+    """Table 1, with a row for fine-tuning."""
+    header = ("attention", *(f"{name}, here" for name in TYPES), "overall, paper (test-dev / -std)")
+    rows = []
+    for kind in (*HEADS, FINE_TUNED):
+        found = [
+            {**each["accuracy_by_answer_type"], "overall": each["accuracy"]}
+            for each in evaluations.get(kind, [])
+        ]
+        cells = [spread([each[name] for each in found if name in each]) for name in TYPES]
+        rows.append((kind, *cells, print_published(kind)))
+    note = (
+        f"Official accuracy in percent on the {num_questions:,} validation questions of {data}, "
+        "mean ± standard deviation over seeds. The paper's are on VQA-v2's test splits: the two "
+        "can be compared only for data=vqa_v2, after a submission of `make export`."
+    )
+    return Table("Table 1: accuracy", header, tuple(rows), note)
+
+
+def print_published(kind: str) -> str:
+    """The paper's overall accuracies of a head."""
+    if kind not in published.TEST_DEV:
+        return "–"
+    dev, standard = published.TEST_DEV[kind], published.TEST_STANDARD[kind]
+    return f"{dev['overall']:.2f} / {standard['overall']:.2f}"
+
+
+def tabulate_divergence(comparisons: Sequence[dict[str, Any] | None]) -> Table:
+    """Table 2: every model and control, means over seeds."""
+    found = [each for each in comparisons if each is not None]
+    bits: dict[str, list[float]] = {}
+    for comparison in found:
+        for model in comparison["models"]:
+            name = f"{model['head']}{', blurred by a cell' if model['blurred'] else ''}"
+            bits.setdefault(name, []).append(model["overall"]["divergence_bits"]["mean"])
+            other = model["against_another_questions_map"]["divergence_bits"]["mean"]
+            bits.setdefault(f"{name}, another question's map", []).append(other)
+        for name, control in comparison["controls"].items():
+            bits.setdefault(name, []).append(control["divergence_bits"]["mean"])
+    for head in HEADS:
+        bits.setdefault(head, [])
+    rows = [
+        (name, spread(values, 3), show_divergence(name)) for name, values in sorted(bits.items())
+    ]
+    note = (
+        "Jensen–Shannon divergence from people's attention maps in bits, lower is nearer; mean ± "
+        "standard deviation over seeds. Smoothness alone lowers it: compare the blurred rows. The "
+        "paper's numbers are on VQA-HAT and do not say their unit."
+    )
+    return Table("Table 2: human attention", ("attention", "here", "paper"), tuple(rows), note)
+
+
+def show_divergence(name: str) -> str:
+    value = published.DIVERGENCE.get(name)
+    return "–" if value is None else f"{value:.2f}"
+
+
+def tabulate_lambda(tables: dict[str, list[dict[str, Any]]]) -> Table:
+    """For each floor of the variances: the λ that cross-validation picks, and its shares of K*."""
+    rows = []
+    for floor, found in tables.items():
+        for table in found:
+            pick = table["picks"][-1]
+            row = next(
+                each
+                for each in table["rows"]
+                if each["k_max"] == pick["k_max"] and each["lam"] == pick["lam"]
+            )
+            folds = pick["lam_of_folds"]
+            rows.append(
+                (
+                    table["run"],
+                    floor,
+                    f"{pick['lam']:g} ({min(folds):g} … {max(folds):g})",
+                    f"{pick['held_out_accuracy']:.2f} ± {pick['held_out_error']:.2f}",
+                    " / ".join(f"{share:.1f}" for share in row["shares"]),
+                    f"{100 * row['collapsed_share']:.1f}",
+                )
+            )
+    shares = " / ".join(f"{share:.1f}" for share in published.SHARES)
+    rows.append(("paper, VQA-v2", "1e-6", f"{published.LAMBDA:g}", "–", shares, "–"))
+    header = ("run", "floor", "λ (in the folds)", "held-out accuracy", "K* (%)", "collapsed (%)")
+    note = (
+        "The floor is the variance that every component has at least: the paper's code adds 1e-6, "
+        "`cell` is the variance of mass spread over a grid cell. The weights are the same, only "
+        "the test-time fit differs. λ is picked anew for each floor by cross-validation. The "
+        "paper's shares come from a sum over whole batches (docs/attention.md)."
+    )
+    return Table("λ and the number of components", header, tuple(rows), note)
+
+
+def spread(values: Sequence[float], digits: int = 2) -> str:
+    """Mean ± standard deviation over seeds."""
+    if not values:
+        return NOT_RUN
+    mean = f"{statistics.mean(values):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.{digits}f}"

@@ -1,0 +1,119 @@
+"""make paper: what is reported is what was measured, and nothing is done twice."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.paper import published
+from scripts.paper.report import Report, to_html, to_markdown
+from scripts.paper.tables import NOT_RUN, Table, spread, tabulate_accuracy, tabulate_divergence
+from tests.small_runs import ROOT
+
+SMALL = [
+    "model.hidden=16", "model.pooling=16", "model.output=32", "model.embedding=8",
+    "model.num_layers=1", "model.num_heads=2", "optim.epochs=1", "optim.batch_size=20",
+    "runtime.num_threads=1", "runtime.show_progress=false", "figures=0",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def arguments(small_dataset, tmp_path_factory):
+    runs = tmp_path_factory.mktemp("paper")
+    train = " ".join([*SMALL, f"data.root={small_dataset}"])
+    measure = "runtime.num_threads=1 runtime.show_progress=false"
+    return [
+        "dataset=custom", "seeds=[3]", f"runs={runs}", f"train={train}", f"measure={measure}",
+        "fine_tuning_epochs=1", "figures=0",
+    ]  # fmt: skip
+
+
+def make_paper(arguments):
+    """The command's exit code and all that it printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "scripts.paper", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def report(arguments):
+    """The folder of a finished report."""
+    code, printed = make_paper(arguments)
+    assert code == 0, printed
+    runs = next(word for word in arguments if word.startswith("runs=")).removeprefix("runs=")
+    return Path(runs)
+
+
+def test_the_report_says_what_the_commands_measured(report):
+    text = (report / "report.md").read_text()
+    for name in ("discrete", "unimodal", "multimodal"):
+        measured = json.loads((report / f"{name}-seed3/evaluate/val.json").read_text())
+        (row,) = re.findall(rf"^\| {name} \| (.*) \|$", text.split("## Table 2")[0], re.MULTILINE)
+        assert row.split(" | ")[3] == f"{measured['accuracy']:.2f}"
+    compared = json.loads((report / "human_attention/seed3/val.json").read_text())
+    for model in compared["models"]:
+        assert f"{model['overall']['divergence_bits']['mean']:.3f}" in text
+    picked = json.loads((report / "multimodal-seed3/lambda/table.json").read_text())["picks"][-1]
+    assert f"{picked['lam']:g} (" in text
+    assert "fine-tuned-seed3" in text
+    assert "test-standard: needs a submission" in text
+
+
+def test_a_second_call_does_nothing_again(report, arguments):
+    before = {path: path.stat().st_mtime_ns for path in report.glob("*/**/*") if path.is_file()}
+    code, printed = make_paper(arguments)
+    assert code == 0, printed
+    after = {path: path.stat().st_mtime_ns for path in report.glob("*/**/*") if path.is_file()}
+    assert after == before
+    assert printed.count("there already") == 4
+
+
+def test_the_page_needs_nothing_else(report):
+    page = (report / "report.html").read_text()
+    assert "http" not in page
+    assert page.count("data:image/png;base64,") == 2  # λ under both floors
+
+
+def test_a_run_that_fails_stops_the_report(arguments, tmp_path):
+    words = [word for word in arguments if not word.startswith(("runs=", "train="))]
+    code, printed = make_paper([*words, f"runs={tmp_path / 'p'}", "train=optim.epochs=0"])
+    assert code == 2
+    assert "discrete-seed3 ended with exit code 2" in printed
+    assert not (tmp_path / "p" / "report.md").exists()
+
+
+def test_text_of_a_report_is_escaped():
+    table = Table("<b>", ("a|b", "<i>"), (("x|y", "&"),), "<script>")
+    report = Report("<h1>", [("<u>", "&")], [table], [], ["<s>"])
+    assert not re.search(r"<(b|i|u|s|script)>", to_html(report))
+    assert "x\\|y" in to_markdown(report, Path())
+
+
+def test_what_was_not_measured_is_said_to_be_not_run():
+    rows = {row[0]: row for row in tabulate_accuracy({}, "shapes", 0).rows}
+    assert rows["unimodal"][4] == NOT_RUN
+    assert rows["unimodal"][5] == "70.41 / 70.73"
+    assert ("multimodal", NOT_RUN, "0.54") in tabulate_divergence([None]).rows
+
+
+def test_the_spread_is_over_seeds():
+    assert spread([80.0, 84.0]) == "82.00 ± 2.83"
+    assert spread([80.0]) == "80.00"
+
+
+def test_published_accuracies_are_averages_of_their_types():
+    """Overall lies between the types; shares of types that explain it exist for both splits."""
+    for table in (published.TEST_DEV, published.TEST_STANDARD):
+        for row in table.values():
+            assert row["number"] < row["overall"] < row["yes/no"]
+    assert sum(published.SHARES) == pytest.approx(100)
