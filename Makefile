@@ -15,7 +15,7 @@ LAUNCH := $(if $(filter-out 1,$(GPUS)),$(RUN) -m torch.distributed.run --standal
 
 .DEFAULT_GOAL := help
 .PHONY: help install data features extract verify-features train evaluate export lambda human-attention \
-	figures gallery import-mcan score bench lint format test test-gpu test-mutants clean
+	figures gallery ask paper import-mcan score bench lint format test test-gpu test-mutants clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' Makefile
@@ -60,6 +60,12 @@ figures: $(STAMP)  ## draw attention over images, head beside head: CHECKPOINTS=
 
 gallery: $(STAMP)  ## one HTML page of many questions to leaf through: CHECKPOINTS=runs/a,runs/b
 	@$(RUN) -m scripts.gallery checkpoints='[$(CHECKPOINTS)]' $(ARGS)
+
+ask: $(STAMP)  ## ask about one picture: CHECKPOINT=runs/name IMAGE=photo.jpg QUESTION="…"
+	@$(RUN) -m scripts.ask checkpoint='$(CHECKPOINT)' image='$(IMAGE)' question='$(subst ','\'',$(QUESTION))' $(ARGS)
+
+paper: $(STAMP)  ## train every head, measure, report beside the paper's numbers: DATA=shapes|vqa_v2
+	@$(RUN) -m scripts.paper dataset=$(DATA) gpus=$(GPUS) $(ARGS)
 
 import-mcan: $(STAMP)  ## turn a published MCAN's file into a checkpoint: CHECKPOINT=file OUT=file.pt
 	@$(RUN) -m scripts.import_mcan checkpoint='$(CHECKPOINT)' output='$(OUT)' $(ARGS)

@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
+import torch
 from torch import Tensor
 
 import attention
+from mcan.checkpoint import KIND, UNSOUND
 from mcan.model import MCAN, Sizes
 
 # Where a published name starts with the left, ours starts with the right.
@@ -48,6 +51,30 @@ NORMS = {
 BOX_FEATURES = ("spatfeat_linear", "adapter.bbox_linear")
 
 
+def load_published(path: str | Path) -> Mapping[str, Tensor]:
+    """The state dict of a published file, read without running anything that lies in it."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except UNSOUND as error:
+        code = re.search(r"GLOBAL (\S+)", str(error))
+        if code is not None:
+            raise ValueError(
+                f"{path} would run {code[1]}; only files of numbers are read"
+            ) from None
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ValueError(f"{path} is no file that torch can read ({reason[:120]})") from None
+    if isinstance(content, Mapping) and content.get("kind") == KIND:
+        raise ValueError(f"{path} is a checkpoint of this project already")
+    state = content.get("state_dict", content) if isinstance(content, Mapping) else None
+    if not isinstance(state, Mapping) or not all(
+        isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in state.items()
+    ):
+        raise ValueError(f"{path} holds no state dict, neither as a whole nor under 'state_dict'")
+    return state
+
+
 def from_published(
     state_dict: Mapping[str, Tensor],
     num_heads: int = 8,
@@ -59,13 +86,28 @@ def from_published(
     renamed = rename_all(state_dict)
     sizes = infer_sizes(renamed, num_heads)
     model = MCAN(sizes, build_head(attention, head_options), dropout)
+    refuse_other_weights(renamed, model.state_dict())
     model.to(renamed["embedding.weight"].dtype)
-    expected = set(model.state_dict())
-    for names, what in ((expected - set(renamed), "lack"), (set(renamed) - expected, "also hold")):
-        if names:
-            raise ValueError(f"these weights are not MCAN's: they {what} {sorted(names)[0]}")
     model.load_state_dict(renamed)
     return model
+
+
+def refuse_other_weights(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """Raise, naming a parameter, where the found ones are not those that are expected."""
+    for names, what in (
+        (set(expected) - set(found), "lack"),
+        (set(found) - set(expected), "also hold"),
+    ):
+        if names:
+            raise ValueError(f"these weights are not MCAN's: they {what} {sorted(names)[0]}")
+    for name, tensor in expected.items():
+        if found[name].shape != tensor.shape:
+            raise ValueError(
+                f"these weights are not MCAN's: {name} has the shape {tuple(found[name].shape)}, "
+                f"where the others need {tuple(tensor.shape)}"
+            )
+        if not found[name].is_floating_point():
+            raise ValueError(f"these weights are not MCAN's: {name} holds {found[name].dtype}")
 
 
 def build_head(name: str, options: dict[str, object]) -> attention.Head:
@@ -83,6 +125,8 @@ def rename_all(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
         # MCAN's norm divides by the unbiased deviation, torch's by the biased one.
         size = tensor.shape[-1] if tensor.ndim else 1
         gain = ((size - 1) / size) ** 0.5 if name.endswith("a_2") else 1.0
+        if rename(name) in renamed:
+            raise ValueError(f"this MCAN reads two kinds of features ({name} is the second)")
         renamed[rename(name)] = gain * tensor if name.endswith("a_2") else tensor
     return renamed
 
@@ -111,7 +155,7 @@ def infer_sizes(renamed: Mapping[str, Tensor], num_heads: int) -> Sizes:
         raise ValueError(f"these weights are not MCAN's: {error} is missing or misshapen") from None
     if glimpses != 1:
         raise ValueError(f"this MCAN has {glimpses} glimpses a pooling; only one is supported")
-    layers = {int(name.split(".")[1]) for name in renamed if name.startswith("encoder.")}
+    layers = {name.split(".")[1] for name in renamed if name.startswith("encoder.")}
     return Sizes(
         num_words=words,
         num_answers=answers,

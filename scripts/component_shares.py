@@ -14,7 +14,7 @@ ALL = "all questions"
 def describe_choices(
     predictions: Predictions,
     per_question: Mapping[int, float],
-    num_objects: Mapping[int, int] | None,
+    num_objects: Mapping[int, int],
     k_max: int,
 ) -> dict[str, Any]:
     """Shares of K* and collapsed components, and the accuracy by objects where they are known.
@@ -22,7 +22,7 @@ def describe_choices(
     `per_question` are accuracies in percent. Discrete attention has no components.
     """
     ids = predictions.question_ids.tolist()
-    groups = {} if num_objects is None else group_by_objects(ids, num_objects)
+    groups = group_by_objects(ids, num_objects)
     described: dict[str, Any] = {}
     if groups:
         described["accuracy_by_objects"] = {

@@ -9,10 +9,10 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from data.accuracy import Scores, score_results
+from data.accuracy import Scores, average_percent, score_results
 from data.files import replacing, write_json
 from data.results import check_results, result_name, write_results
-from data.shapes.metadata import count_objects
+from data.shapes.metadata import Background, read_backgrounds
 from mcan.precision import choose_dtype
 from mcan.prediction import Predictions, predict
 from mcan.processes import World, join_world, leave_world
@@ -38,8 +38,9 @@ def evaluate(config: DictConfig, world: World) -> None:
     """Answer the split; the first process scores, prints and writes."""
     begin(config)
     trained = load_for(config, config.checkpoint, world)
-    asked = ask(config, [trained], world, annotated=True)
-    names = f"{config.split}.json", result_name(config.split, trained.name)
+    asked = ask(config, [trained], world, annotated=True, other_images=config.other_images)
+    control = "-other-images" if config.other_images else ""
+    names = f"{config.split}{control}.json", result_name(config.split, trained.name + control)
     files = choose_files(config, trained, "evaluate", names)
     dtype = choose_dtype(config.runtime.precision, world.device)
     world.wait()
@@ -50,13 +51,16 @@ def evaluate(config: DictConfig, world: World) -> None:
         return
     answers = name_answers(predictions, trained.words.answers.words)
     scores = score_results(asked.annotations, answers)
+    backgrounds = read_backgrounds(asked.folder)
     report = {
         **describe(trained, asked),
+        "other_images": bool(config.other_images),
         **describe_accuracy(scores),
+        **describe_templates(scores, backgrounds),
         **describe_choices(
             predictions,
             scores.per_question,
-            count_objects(asked.folder),
+            {number: each.num_objects for number, each in backgrounds.items()},
             most(trained, predictions),
         ),
         "precision": str(dtype).removeprefix("torch."),
@@ -64,7 +68,9 @@ def evaluate(config: DictConfig, world: World) -> None:
         "answers_per_second": round(len(answers) / seconds, 1),
     }
     write(files, report, asked, answers)
-    print(format_table(scores), tell_choices(report), sep="\n\n")
+    if config.other_images:
+        print("every question was shown another question's image: what is right is guessed\n")
+    print(format_table(scores), tell_templates(report) + tell_choices(report), sep="\n\n")
     print(f"\n{report['answers_per_second']:,} answers a second")
     print(f"written to {files[0]} and, as the server wants it, {files[1]}")
 
@@ -90,6 +96,24 @@ def describe_accuracy(scores: Scores) -> dict[str, Any]:
         "accuracy_by_answer_type": scores.per_answer_type,
         "accuracy_by_question_type": scores.per_question_type,
     }
+
+
+def describe_templates(scores: Scores, backgrounds: dict[int, Background]) -> dict[str, Any]:
+    """The accuracy by template, in percent, where the dataset knows templates."""
+    groups: dict[str, list[float]] = {}
+    for question_id, accuracy in scores.per_question.items():
+        if question_id in backgrounds:
+            groups.setdefault(backgrounds[question_id].template, []).append(accuracy / 100)
+    accuracies = {name: average_percent(group) for name, group in sorted(groups.items())}
+    return {"accuracy_by_template": accuracies} if accuracies else {}
+
+
+def tell_templates(described: dict[str, Any]) -> str:
+    """The hardest templates, as lines to print."""
+    accuracies = described.get("accuracy_by_template", {})
+    hardest = sorted(accuracies, key=lambda name: float(accuracies[name]))[:3]
+    named = ", ".join(f"{name} {accuracies[name]:.2f}" for name in hardest)
+    return f"hardest templates: {named}\n\n" if named else ""
 
 
 def most(trained: Trained, predictions: Predictions) -> int:

@@ -1,7 +1,7 @@
 """What every command that lets trained models answer a split begins with."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from data.answers import AnswerList
 from data.batch import Batch
+from data.controls import derange
 from data.examples import build_examples
 from data.files import refuse_file_on_the_way, refuse_folder
 from data.loader import Loader
@@ -102,8 +103,18 @@ def choose_files(
     return files
 
 
-def ask(config: DictConfig, models: Sequence[Trained], world: World, annotated: bool) -> Asked:
-    """Open the split that the models are to answer; they share vocabulary and answers."""
+def ask(
+    config: DictConfig,
+    models: Sequence[Trained],
+    world: World,
+    annotated: bool,
+    other_images: bool = False,
+) -> Asked:
+    """Open the split that the models are to answer; they share vocabulary and answers.
+
+    `other_images` shows every question the image of another one: what a model then gets right, it
+    knows without looking.
+    """
     trained = models[0]
     folder = Folder(data_root(config, trained))
     for each in models:
@@ -118,6 +129,9 @@ def ask(config: DictConfig, models: Sequence[Trained], world: World, annotated: 
         each.refuse_features(stores.num_features, backbone, stores.names())
     words = trained.words
     examples = build_examples(questions, annotations, words.vocabulary, words.answers)
+    if other_images:
+        partners = derange(examples.image_ids)
+        examples = replace(examples, image_ids=examples.image_ids[partners])
     pin = world.device.type == "cuda"
     loader = Split(examples, stores).loader(words, config.runtime, pin, share_images=True)
     return Asked(folder, config.split, questions, annotations or [], loader, config.runtime)

@@ -2,30 +2,20 @@
 
 import importlib.util
 from pathlib import Path
-from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from mcan.processes import World
+from scripts.evaluation import load_together
 from scripts.settings import require_text
-from scripts.trained import Trained, load_trained
+from scripts.trained import Trained
 
 
 def load_models(config: DictConfig, world: World) -> list[Trained]:
     """Every checkpoint, with the changed options that its head has."""
-    options: dict[str, Any] = OmegaConf.to_container(config.attention, resolve=True)  # type: ignore[assignment]
-    changed = {name: value for name, value in options.items() if value is not None}
-    models = []
-    for name in config.checkpoints:
-        path = find_run(require_text("checkpoints", name), Path(config.runs))
-        model = load_trained(path, world.device)
-        own = {name: value for name, value in changed.items() if name in model.options}
-        models.append(load_trained(path, world.device, own) if own else model)
-    for name in changed:
-        if not any(name in model.options for model in models):
-            heads = ", ".join(sorted({model.options["name"] for model in models}))
-            raise ValueError(f"attention.{name} is no option of any head there is: {heads}")
-    return models
+    runs = Path(config.runs)
+    paths = [find_run(require_text("checkpoints", name), runs) for name in config.checkpoints]
+    return load_together(config, [str(path) for path in paths], world)
 
 
 def find_run(name: str, runs: Path) -> Path:

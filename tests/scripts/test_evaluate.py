@@ -128,6 +128,36 @@ def test_accuracy_by_objects_is_the_mean_over_those_questions(report, evaluated,
     )
 
 
+def test_accuracy_by_template_is_the_mean_over_those_questions(report, evaluated, small_dataset):
+    metadata = json.loads((small_dataset / "shapes_metadata.json").read_text())["questions"]
+    answers = load_results(evaluated[0] / "vqa_OpenEnded_mscoco_val2014_peaky_results.json")
+    expected = {}
+    for each in load_annotations([Folder(small_dataset).annotations("val")]):
+        template = metadata[str(each.question_id)]["template"]
+        accuracy = score_answer(answers[each.question_id], each.answers)
+        expected.setdefault(template, []).append(accuracy)
+    assert report["accuracy_by_template"] == {
+        name: pytest.approx(100 * sum(group) / len(group), abs=0.006)
+        for name, group in expected.items()
+    }
+
+
+def test_other_images_are_shown_to_every_question_as_a_control(
+    peaky_run, report, evaluated, small_dataset, tmp_path
+):
+    words = [f"checkpoint={peaky_run}", f"output={tmp_path}", "attention.lam=0.3"]
+    code, printed, error = run_here(evaluate.main, *words, "other_images=true")
+    assert (code, error) == (0, "")
+    assert "another question's image" in printed
+    control = json.loads((tmp_path / "val-other-images.json").read_text())
+    assert (control["other_images"], report["other_images"]) == (True, False)
+    name = "vqa_OpenEnded_mscoco_val2014_peaky{}_results.json"
+    seen = load_results(evaluated[0] / name.format(""))
+    unseen = load_results(tmp_path / name.format("-other-images"))
+    assert seen.keys() == unseen.keys()
+    assert seen != unseen
+
+
 def test_validation_during_training_had_the_same_accuracy(multimodal_run, tmp_path):
     code, _, error = run_here(
         evaluate.main, f"checkpoint={multimodal_run / 'last.pt'}", f"output={tmp_path}"

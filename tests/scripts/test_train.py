@@ -15,6 +15,7 @@ from attention import registry
 from data.vocabulary import Vocabulary
 from mcan.checkpoint import load_checkpoint, save_checkpoint
 from scripts import train
+from scripts.assembly import open_validation
 from scripts.dataset import load_words
 from scripts.model import build_head, build_model, head_schedules
 from scripts.sample_maps import NUM_MAPS, PIXELS
@@ -326,7 +327,7 @@ def test_a_head_of_ones_own_trains_resumes_and_is_evaluated(
     content = load_checkpoint(runs / "mine" / "last.pt")
     assert [line["epoch"] for line in content["lines"]] == [1, 2]
     config = compose(words)
-    validation = train.open_validation(config, load_words(config.data), pin=False)
+    validation = open_validation(config, load_words(config.data), ALONE)
     options = content["attention"]
     head = build_head(options, head_schedules(options, 2))
     assert (type(head).__name__, head.temperature) == ("Sharp", 0.5)
