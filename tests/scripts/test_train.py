@@ -1,6 +1,7 @@
 """Whole runs: killed and resumed to the same bits, stopped on request, refused, fine-tuned."""
 
 import io
+import re
 import shutil
 import signal
 import sys
@@ -12,6 +13,8 @@ from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from attention import registry
+from data.blind import score_question_only
+from data.splits import Folder
 from data.vocabulary import Vocabulary
 from mcan.checkpoint import load_checkpoint, save_checkpoint
 from scripts import train
@@ -21,6 +24,7 @@ from scripts.model import build_head, build_model, head_schedules
 from scripts.sample_maps import NUM_MAPS, PIXELS
 from tests.small_runs import (
     ALONE,
+    ROOT,
     assert_same,
     compose,
     end_state,
@@ -220,6 +224,20 @@ def test_tensorboard_shows_maps_of_the_same_questions_every_epoch_and_the_settin
     assert chosen.value == pytest.approx(end_state(reference)["metrics"][-1]["accuracy"])
     settings_shown = board.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
     assert b"attention.k_max" in settings_shown
+
+
+def test_a_run_ends_with_figures_a_table_and_what_to_do_next(words, runs, small_dataset, capsys):
+    train_here([*words, "name=shown", "optim.epochs=1", "figures=2"])
+    printed = capsys.readouterr().out
+    folder = runs / "shown"
+    assert len(list((folder / "figures").glob("*.png"))) == 2
+    assert f"2 figures of its attention are in {folder / 'figures'}" in printed
+    (line,) = end_state(folder)["metrics"]
+    blind = score_question_only(Folder(small_dataset), "train", "val")
+    (overall,) = [row.split() for row in printed.splitlines() if row.startswith("  overall")]
+    assert overall == ["overall", f"{line['accuracy']:.2f}", f"{blind.overall:.2f}"]
+    for target in re.findall(r"^  make ([a-z-]+) ", printed, re.MULTILINE):
+        assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
 def test_a_run_may_go_on_in_another_precision(words, runs, reference):
