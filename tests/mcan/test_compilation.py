@@ -18,7 +18,7 @@ from tests.mcan.compiled_models import (
     differentiate,
     own_graphs,
 )
-from tests.small_runs import assert_same, finish, settings, start, train_here, without_times
+from tests.small_runs import assert_same, settings, train_here, without_times
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
@@ -110,12 +110,14 @@ def test_compiling_changes_no_name_and_no_weight_and_copies_use_their_own():
     torch.testing.assert_close(logits[1], logits[2])
 
 
-def test_without_a_compiler_the_command_says_what_is_missing(words, runs, tmp_path, monkeypatch):
-    monkeypatch.setenv("CXX", "/no/such/compiler")
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    code, printed = finish(start([*words[:-1], "name=bare", "runtime.compile=true"]))
-    assert code == 2, printed
-    (line,) = [line for line in printed.splitlines() if line.startswith("error:")]
-    assert "runtime.compile=true needs a C++ compiler" in line
-    assert "/no/such/compiler" in line
+def test_without_a_compiler_the_command_says_what_is_missing(words, runs):
+    torch._dynamo.reset()
+    without = {"cpp.cxx": (None, "/no/such/compiler"), "force_disable_caches": True}
+    expected = r"runtime.compile=true needs a C\+\+ compiler .*/no/such/compiler.*; install"
+    with (
+        torch._inductor.config.patch(without),
+        pytest.raises(ValueError, match=expected) as error,
+    ):
+        train_here([*words[:-1], "name=bare", "runtime.compile=true"])
+    assert "\n" not in str(error.value)
     assert not (runs / "bare").exists()
