@@ -8,6 +8,18 @@ import pytest
 from mcan.stopping import ASKED, StopRequest
 
 
+@pytest.fixture(autouse=True)
+def _as_in_a_terminal():
+    """Nothing is ignored at first, even if these tests themselves run under nohup."""
+    before = {number: signal.getsignal(number) for number in ASKED}
+    for number in ASKED:
+        usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, usual)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 def tell_myself(number):
     os.kill(os.getpid(), number)
 
