@@ -27,8 +27,11 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(autouse=True, scope="module")
 def _own_graphs():
+    num_threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as in the runs: graphs are made anew for another number
     with own_graphs():
         yield
+    torch.set_num_threads(num_threads)
 
 
 @pytest.fixture(scope="module")
