@@ -15,7 +15,7 @@ LAUNCH := $(if $(filter-out 1,$(GPUS)),$(RUN) -m torch.distributed.run --standal
 
 .DEFAULT_GOAL := help
 .PHONY: help install data features extract verify-features train evaluate export lambda human-attention \
-	figures gallery ask paper import-mcan score bench lint format test test-gpu test-mutants clean
+	figures gallery ask demo paper import-mcan score bench lint format test test-gpu test-mutants clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' Makefile
@@ -63,6 +63,13 @@ gallery: $(STAMP)  ## one HTML page of many questions to leaf through: CHECKPOIN
 
 ask: $(STAMP)  ## ask about one picture: CHECKPOINT=runs/name IMAGE=photo.jpg QUESTION="…"
 	@$(RUN) -m scripts.ask checkpoint='$(CHECKPOINT)' image='$(IMAGE)' question='$(subst ','\'',$(QUESTION))' $(ARGS)
+
+$(VENV)/.demo: $(STAMP)
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo]'
+	@touch $@
+
+demo: $(VENV)/.demo  ## a local page to ask on, where K and λ can be moved: CHECKPOINT=runs/name
+	@$(RUN) -m scripts.demo $(if $(CHECKPOINT),checkpoint='$(CHECKPOINT)') $(ARGS)
 
 paper: $(STAMP)  ## train every head, measure, report beside the paper's numbers: DATA=shapes|vqa_v2
 	@$(RUN) -m scripts.paper dataset=$(DATA) gpus=$(GPUS) $(ARGS)

@@ -1,0 +1,18 @@
+"""A port of this machine for the page, which no other machine reaches."""
+
+import socket
+
+HOST = "127.0.0.1"
+
+
+def open_port(port: int) -> socket.socket:
+    """Take a port; 0 takes any that is free."""
+    taken = socket.socket()
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind((HOST, port))
+    except (OSError, OverflowError) as error:
+        taken.close()
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"port {port} cannot be used: {reason}; pass another port=…") from None
+    return taken

@@ -1,0 +1,39 @@
+"""Pictures from strangers: what is too large or no picture is refused in one sentence."""
+
+import warnings
+from pathlib import Path
+
+from PIL import Image
+
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP")  # decoders of others may start programs
+MOST_PIXELS = 50_000_000
+
+
+def read_upload(path: str | Path) -> Image.Image:
+    """The picture in a file that came over the page, decoded."""
+    name = Path(path).name
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            picture = Image.open(path, formats=FORMATS)
+    except Image.DecompressionBombError:
+        raise too_large(name) from None
+    except Exception:
+        raise ValueError(
+            f"{name} is not a picture that can be read; upload a JPEG, PNG, WebP, GIF or BMP file"
+        ) from None
+    if picture.width * picture.height > MOST_PIXELS:  # known before a pixel is decoded
+        picture.close()
+        raise too_large(name)
+    try:
+        picture.load()
+    except Exception as error:  # PIL raises whatever a damaged file leads to
+        raise ValueError(f"{name} is damaged: {error or type(error).__name__}") from None
+    return picture
+
+
+def too_large(name: str) -> ValueError:
+    """The sentence about a picture with too many pixels."""
+    return ValueError(
+        f"{name} has more than {MOST_PIXELS // 1_000_000} million pixels; upload a smaller picture"
+    )
