@@ -14,7 +14,7 @@ GPUS ?= 1
 LAUNCH := $(if $(filter-out 1,$(GPUS)),$(RUN) -m torch.distributed.run --standalone --nproc-per-node=$(GPUS) -m,$(RUN) -m)
 
 .DEFAULT_GOAL := help
-.PHONY: help install data features extract verify-features train evaluate export lambda human-attention \
+.PHONY: help install install-demo data features extract verify-features train evaluate export lambda human-attention \
 	figures gallery ask demo paper import-mcan score bench lint format test test-gpu test-mutants clean
 
 help:  ## list the targets
@@ -67,6 +67,8 @@ ask: $(STAMP)  ## ask about one picture: CHECKPOINT=runs/name IMAGE=photo.jpg QU
 $(VENV)/.demo: $(STAMP)
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo]'
 	@touch $@
+
+install-demo: $(VENV)/.demo  ## install also what make demo needs: its tests then run with make test
 
 demo: $(VENV)/.demo  ## a local page to ask on, where K and λ can be moved: CHECKPOINT=runs/name
 	@$(RUN) -m scripts.demo $(if $(CHECKPOINT),checkpoint='$(CHECKPOINT)') $(ARGS)
