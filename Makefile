@@ -14,8 +14,7 @@ GPUS ?= 1
 LAUNCH := $(if $(filter-out 1,$(GPUS)),$(RUN) -m torch.distributed.run --standalone --nproc-per-node=$(GPUS) -m,$(RUN) -m)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-demo data features extract verify-features train evaluate export lambda human-attention \
-	figures gallery ask demo paper import-mcan score bench lint format test test-gpu test-mutants clean
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*##.*/\1/p' Makefile)
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' Makefile
@@ -81,6 +80,9 @@ import-mcan: $(STAMP)  ## turn a published MCAN's file into a checkpoint: CHECKP
 
 score: $(STAMP)  ## score a result file offline: ARGS="questions=… annotations=… results=… output=…"
 	@$(RUN) -m scripts.score $(ARGS)
+
+cost: $(STAMP)  ## FLOPs, bytes and memory of a training, and the hours they mean on some GPUs
+	@$(RUN) -m scripts.cost $(ARGS)
 
 bench: $(STAMP)  ## measure speed against plain baselines, in one interleaved run
 	@$(RUN) -m scripts.bench $(ARGS)
