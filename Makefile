@@ -96,8 +96,8 @@ format: $(STAMP)  ## put the code into the project's format
 	@$(RUN) -m ruff format .
 	@$(RUN) -m ruff check --fix .
 
-test: $(STAMP)  ## run all tests
-	@$(RUN) -m pytest $(ARGS)
+test: $(STAMP)  ## run all tests, two files at a time
+	@OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2 --dist loadfile $(ARGS)
 
 test-gpu: $(STAMP)  ## run the tests that need a GPU
 	@$(RUN) -m pytest -q -m cuda $(ARGS)
