@@ -15,7 +15,7 @@ LAUNCH := $(if $(filter-out 1,$(GPUS)),$(RUN) -m torch.distributed.run --standal
 
 .DEFAULT_GOAL := help
 .PHONY: help install data features extract verify-features train evaluate export lambda human-attention \
-	figures gallery ask demo paper import-mcan score cost bench lint format test test-gpu test-mutants clean
+	figures gallery ask demo paper import-mcan score doctor cost bench lint format test test-gpu test-mutants clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' Makefile
@@ -79,6 +79,9 @@ import-mcan: $(STAMP)  ## turn a published MCAN's file into a checkpoint: CHECKP
 
 score: $(STAMP)  ## score a result file offline: ARGS="questions=… annotations=… results=… output=…"
 	@$(RUN) -m scripts.score $(ARGS)
+
+doctor: $(STAMP)  ## look at GPUs, disk, data and versions before a training: ARGS="experiment=…"
+	@$(RUN) -m scripts.doctor gpus=$(GPUS) $(ARGS)
 
 cost: $(STAMP)  ## FLOPs, bytes and memory of a training, and the hours they mean on some GPUs
 	@$(RUN) -m scripts.cost $(ARGS)
