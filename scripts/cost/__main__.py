@@ -1,5 +1,6 @@
 """make cost: FLOPs, bytes and memory of a training, and the hours that they mean."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -7,6 +8,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from data.files import write_json
 from mcan import MCAN
+from scripts.cost.document import write_block
 from scripts.cost.machines import Assumptions
 from scripts.cost.table import (
     as_values,
@@ -26,6 +28,7 @@ def main(config: DictConfig) -> None:
     """Count, print and, if asked, write."""
     import_modules(list(config.modules))
     output = config.output and require_text("output", config.output)
+    document = config.document and require_text("document", config.document)
     check_numbers(config)
     assumed = Assumptions(**config.assume)
     model = make_model(config)
@@ -35,6 +38,8 @@ def main(config: DictConfig) -> None:
     lines += ["", *describe_estimates(work, estimates, assumed)]
     lines += ["", *describe_assumptions(assumed)]
     print("\n".join(lines))
+    if document:
+        write_block(Path(document), "\n".join(lines))
     if output:
         write_json(output, as_values(work, estimates, assumed), indent=1)
         print(f"\nwritten to {output}")
