@@ -17,7 +17,7 @@ from scripts.cost.table import (
     describe_work,
     estimate_all,
 )
-from scripts.cost.workload import Sizes, count_workload
+from scripts.cost.workload import Sizes, choose_bits, count_workload
 from scripts.entry import command
 from scripts.model import build_head, build_model, head_schedules, import_modules
 from scripts.settings import require_text
@@ -32,7 +32,9 @@ def main(config: DictConfig) -> None:
     check_numbers(config)
     assumed = Assumptions(**config.assume)
     model = make_model(config)
-    work = count_workload(model, take_sizes(config), choose_bits(config), sorted(set(config.gpus)))
+    work = count_workload(
+        model, take_sizes(config), choose_bits(config.runtime.precision), sorted(set(config.gpus))
+    )
     estimates = estimate_all(work, assumed)
     lines = describe_work(work, config.attention.name, config.runtime.keep)
     lines += ["", *describe_estimates(work, estimates, assumed)]
@@ -78,18 +80,6 @@ def take_grid(name: str, given: Any) -> tuple[int, int]:
     if len(given) != 2 or min(given) < 1:
         raise ValueError(f"{name} is {list(given)}, expected [height,width] in cells")
     return given[0], given[1]
-
-
-def choose_bits(config: DictConfig) -> torch.dtype:
-    """The dtype of a step on a GPU: 16 bits unless float32 is asked for."""
-    known = {"auto": torch.bfloat16, "bfloat16": torch.bfloat16, "float16": torch.float16}
-    known["float32"] = torch.float32
-    precision = config.runtime.precision
-    if precision not in known:
-        raise ValueError(
-            f"runtime.precision must be auto, float32, bfloat16 or float16, not {precision!r}"
-        )
-    return known[precision]
 
 
 def check_numbers(config: DictConfig) -> None:

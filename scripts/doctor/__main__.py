@@ -1,21 +1,25 @@
 """make doctor: look at machine, disk and data with a training's own settings."""
 
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
 
 from data.splits import Folder, split_names
+from data.store import READERS
 from data.words import Words
-from mcan import count_parameters
+from mcan import MCAN, count_parameters
 from mcan.checkpoint import load_checkpoint
-from mcan.cost import SAVED_BYTES
+from mcan.cost import SAVED_BYTES, Batch, count_training_step
+from scripts.cost.workload import choose_bits
 from scripts.doctor.dataset import Dataset, check_dataset
 from scripts.doctor.finding import PROBLEM, Finding, catch, good, summarise, wrong
-from scripts.doctor.gpus import check_gpus, look_at_machine
+from scripts.doctor.gpus import check_gpus, check_memory, look_at_machine
 from scripts.doctor.reading import check_reading
 from scripts.doctor.storage import check_file_system, check_runs, check_staging
 from scripts.doctor.surroundings import (
@@ -27,6 +31,7 @@ from scripts.doctor.surroundings import (
 from scripts.entry import command
 from scripts.model import build_head, build_model, head_schedules, import_modules
 
+LARGEST_GRID = (19, 32)  # of VQA-v2
 WRONG = 1  # exit code where something is to be mended
 
 
@@ -53,6 +58,11 @@ def check_settings(config: DictConfig) -> None:
             raise ValueError(f"{name} is {config[name]}, expected at least 1")
     for split in (config.train_split, config.val_split):
         split_names(split)
+    choose_bits(config.runtime.precision)
+    if config.runtime.reader not in READERS:
+        raise ValueError(
+            f"runtime.reader is {config.runtime.reader!r}, expected one of {', '.join(READERS)}"
+        )
 
 
 def examine(config: DictConfig) -> Iterator[Finding]:
@@ -72,6 +82,8 @@ def examine(config: DictConfig) -> Iterator[Finding]:
             dataset, config.train_split, config.val_split, runtime.reader, more_than
         )
         yield from check_starting_points(config, dataset)
+        if not (runtime.device or "").startswith("cpu"):
+            yield from check_memory(machine, count_memory(config, dataset))
         yield from check_disks(config, dataset)
     finally:
         dataset.close()
@@ -100,7 +112,8 @@ def check_starting_points(config: DictConfig, dataset: Dataset) -> Iterator[Find
 def check_disks(config: DictConfig, dataset: Dataset) -> Iterator[Finding]:
     """Where runs are written, and where features are read."""
     keep = config.runtime.keep + 2  # the best one, and one that is just being written
-    yield from check_runs(Path(config.runs), keep * checkpoint_bytes(config, dataset), keep)
+    num_bytes = SAVED_BYTES * count_parameters(make_model(config, dataset))
+    yield from check_runs(Path(config.runs), keep * num_bytes, keep)
     stores = {store.path: (split, store) for split, store in dataset.stores.items()}
     if config.runtime.stage_to:
         yield from check_staging(Path(config.runtime.stage_to), list(stores))
@@ -112,8 +125,24 @@ def check_disks(config: DictConfig, dataset: Dataset) -> Iterator[Finding]:
         )
 
 
-def checkpoint_bytes(config: DictConfig, dataset: Dataset) -> int:
-    """The size of a checkpoint of this model; VQA-v2's numbers where the data is not there yet."""
+def count_memory(config: DictConfig, dataset: Dataset) -> int:
+    """Bytes of a GPU that a step on the largest grid takes, counted from the model."""
+    grids = [
+        (int(store.heights[n]), int(store.widths[n]))
+        for store in dataset.stores.values()
+        for n in [np.argmax(store.heights * store.widths)]
+    ]
+    grid = max(grids, key=math.prod, default=LARGEST_GRID)
+    runtime = config.runtime
+    num_questions = -(-config.optim.batch_size // (config.gpus * runtime.micro_batches))
+    step = count_training_step(
+        make_model(config, dataset), Batch(num_questions, grid), choose_bits(runtime.precision)
+    )
+    return step.memory_bytes(config.gpus)
+
+
+def make_model(config: DictConfig, dataset: Dataset) -> MCAN:
+    """The model without numbers, of VQA-v2's sizes where the data is not there yet."""
     options: dict[str, Any] = OmegaConf.to_container(config.attention, resolve=True)  # type: ignore[assignment]
     head = build_head(options, head_schedules(options, config.optim.epochs))
     words, stores = dataset.words, list(dataset.stores.values())
@@ -123,8 +152,7 @@ def checkpoint_bytes(config: DictConfig, dataset: Dataset) -> int:
         "num_features": stores[0].num_features if stores else 2048,
     }
     with torch.device("meta"):
-        model = build_model(config.model, head, sizes)
-    return SAVED_BYTES * count_parameters(model)
+        return build_model(config.model, head, sizes)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import torch
 from scripts.doctor.finding import Finding, doubtful, good, wrong
 
 DRIVER = Path("/proc/driver/nvidia/version")
+SPARE = 1_500_000_000  # bytes for CUDA itself, workspaces and what lives for a moment
 
 
 @dataclass(frozen=True)
@@ -120,3 +121,16 @@ def judge_device(number: int, device: Device, machine: Machine) -> Finding:
     if device.has_bfloat16:
         return good(f"{text}, bfloat16")
     return good(f"{text}, no bfloat16: runtime.precision=auto is float16 with a loss scale")
+
+
+def check_memory(machine: Machine, needed: int) -> Iterator[Finding]:
+    """Whether a step of so many bytes fits into the smallest GPU, beside CUDA itself."""
+    text = f"a step takes about {needed / 1e9:.1f} GB of a GPU, and CUDA {SPARE / 1e9:.1f} GB"
+    smallest = min((device.num_bytes for device in machine.devices), default=None)
+    if smallest is not None and needed + SPARE > smallest:
+        yield wrong(
+            f"{text}, but the smallest has {smallest / 1e9:.1f} GB",
+            "runtime.micro_batches=2 (or 4, …) takes less, and so do more GPUs: make cost",
+        )
+    else:
+        yield good(f"{text} (counted from the model on the largest grid)")

@@ -14,7 +14,7 @@ from data.store import FeatureStore
 from data.store_writer import StoreWriter
 from scripts.data import main as make_data
 from scripts.doctor.__main__ import main
-from scripts.doctor.gpus import Device, Machine, check_gpus
+from scripts.doctor.gpus import Device, Machine, check_gpus, check_memory
 from scripts.doctor.reading import is_cached, read_images
 from scripts.doctor.storage import check_file_system, find_file_system, judge_rate
 from scripts.doctor.surroundings import check_versions
@@ -234,11 +234,13 @@ def test_gpus_that_are_not_there_are_a_problem_only_when_asked_for(folder):
     assert code == 0
     there = torch.cuda.is_available()
     assert ("GPU 0: " in printed) == there
+    assert "a step takes about 0.0 GB of a GPU" in printed
     assert any("there is no GPU here" in each for each in warnings(printed)) != there
 
 
 @pytest.mark.parametrize(
-    "override", ["train_split=nope", "gpus=0", "data.root=", "sample_megabytes=0"]
+    "override",
+    ["train_split=nope", "gpus=0", "data.root=", "runtime.reader=x", "runtime.precision=int8"],
 )
 def test_a_mistake_ends_in_one_sentence_with_code_2(override, folder):
     settings = ["data=custom", f"data.root={folder.root}", override]
@@ -268,6 +270,16 @@ def test_gpus_are_judged_by_number_architecture_and_driver():
     assert levels(Machine((), DRIVER, "", (), "")) == ["PROBLEM"]  # torch without CUDA
     assert levels(Machine((), DRIVER, "13.0", (), "")) == ["PROBLEM"]  # a driver too old
     assert levels(Machine((), "", "13.0", (), "")) == ["WARNING"]
+
+
+def test_a_step_that_does_not_fit_the_smallest_gpu_is_a_problem():
+    machine = Machine((A100, V100), DRIVER, "12.6", ("sm_70", "sm_80"), "2")
+    assert [each.level for each in check_memory(machine, 14_000_000_000)] == ["OK"]
+    (finding,) = check_memory(machine, 15_000_000_000)
+    assert finding.level == "PROBLEM"
+    assert "the smallest has 16.0 GB" in finding.text
+    assert "runtime.micro_batches" in finding.advice
+    assert [each.level for each in check_memory(Machine((), "", "", (), ""), 10**15)] == ["OK"]
 
 
 def test_versions_are_compared_with_the_pinned_ones(tmp_path):
