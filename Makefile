@@ -81,6 +81,9 @@ import-mcan: $(STAMP)  ## turn a published MCAN's file into a checkpoint: CHECKP
 score: $(STAMP)  ## score a result file offline: ARGS="questions=… annotations=… results=… output=…"
 	@$(RUN) -m scripts.score $(ARGS)
 
+doctor: $(STAMP)  ## look at GPUs, disk, data and versions before a training: ARGS="experiment=…"
+	@$(RUN) -m scripts.doctor gpus=$(GPUS) $(ARGS)
+
 cost: $(STAMP)  ## FLOPs, bytes and memory of a training, and the hours they mean on some GPUs
 	@$(RUN) -m scripts.cost $(ARGS)
 

@@ -1,5 +1,6 @@
 """make cost: FLOPs, bytes and memory of a training, and the hours that they mean."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -7,6 +8,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from data.files import write_json
 from mcan import MCAN
+from scripts.cost.document import write_block
 from scripts.cost.machines import Assumptions
 from scripts.cost.table import (
     as_values,
@@ -15,7 +17,7 @@ from scripts.cost.table import (
     describe_work,
     estimate_all,
 )
-from scripts.cost.workload import Sizes, count_workload
+from scripts.cost.workload import Sizes, choose_bits, count_workload
 from scripts.entry import command
 from scripts.model import build_head, build_model, head_schedules, import_modules
 from scripts.settings import require_text
@@ -26,15 +28,20 @@ def main(config: DictConfig) -> None:
     """Count, print and, if asked, write."""
     import_modules(list(config.modules))
     output = config.output and require_text("output", config.output)
+    document = config.document and require_text("document", config.document)
     check_numbers(config)
     assumed = Assumptions(**config.assume)
     model = make_model(config)
-    work = count_workload(model, take_sizes(config), choose_bits(config), sorted(set(config.gpus)))
+    work = count_workload(
+        model, take_sizes(config), choose_bits(config.runtime.precision), sorted(set(config.gpus))
+    )
     estimates = estimate_all(work, assumed)
     lines = describe_work(work, config.attention.name, config.runtime.keep)
     lines += ["", *describe_estimates(work, estimates, assumed)]
     lines += ["", *describe_assumptions(assumed)]
     print("\n".join(lines))
+    if document:
+        write_block(Path(document), "\n".join(lines))
     if output:
         write_json(output, as_values(work, estimates, assumed), indent=1)
         print(f"\nwritten to {output}")
@@ -73,18 +80,6 @@ def take_grid(name: str, given: Any) -> tuple[int, int]:
     if len(given) != 2 or min(given) < 1:
         raise ValueError(f"{name} is {list(given)}, expected [height,width] in cells")
     return given[0], given[1]
-
-
-def choose_bits(config: DictConfig) -> torch.dtype:
-    """The dtype of a step on a GPU: 16 bits unless float32 is asked for."""
-    known = {"auto": torch.bfloat16, "bfloat16": torch.bfloat16, "float16": torch.float16}
-    known["float32"] = torch.float32
-    precision = config.runtime.precision
-    if precision not in known:
-        raise ValueError(
-            f"runtime.precision must be auto, float32, bfloat16 or float16, not {precision!r}"
-        )
-    return known[precision]
 
 
 def check_numbers(config: DictConfig) -> None:

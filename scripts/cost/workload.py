@@ -90,3 +90,14 @@ def count_workload(
         count(sizes.micro_batch(min(process_counts), sizes.largest_grid)),
         tuple(count_evaluation_batch(model, sizes.evaluation_batch, dtype)),
     )
+
+
+def choose_bits(precision: str) -> torch.dtype:
+    """The dtype of a step on a GPU: 16 bits unless float32 is asked for."""
+    known = {"auto": torch.bfloat16, "bfloat16": torch.bfloat16, "float16": torch.float16}
+    known["float32"] = torch.float32
+    if precision not in known:
+        raise ValueError(
+            f"runtime.precision must be auto, float32, bfloat16 or float16, not {precision!r}"
+        )
+    return known[precision]

@@ -40,11 +40,12 @@ def plain_step(model, device, batch=BATCH):
     return log.operations, saved.num_bytes
 
 
-def test_a_step_on_meta_has_the_arithmetic_of_the_step_on_a_cpu():
+def test_a_step_on_meta_has_the_arithmetic_and_the_memory_of_the_step_on_a_cpu():
     model = make(device="cpu")
-    on_cpu, _ = plain_step(model, "cpu")
-    on_meta, _ = plain_step(model.to("meta"), "meta")
+    on_cpu, kept_on_cpu = plain_step(model, "cpu")
+    on_meta, kept_on_meta = plain_step(model.to("meta"), "meta")
     assert add_flops(on_meta) == add_flops(on_cpu) > 0
+    assert kept_on_meta == pytest.approx(kept_on_cpu, rel=0.001)
 
 
 def test_fused_kernels_add_one_product_to_each_attention_of_the_backward_pass():
