@@ -11,7 +11,7 @@ DATA ?= shapes
 BACKBONE ?= patch
 GPUS ?= 1
 # One process, or torchrun with one process a GPU (or, without GPUS, a CPU process each).
-LAUNCH := $(if $(filter-out 1,$(GPUS)),$(RUN) -m torch.distributed.run --standalone --nproc-per-node=$(GPUS) -m,$(RUN) -m)
+LAUNCH := $(RUN) -m $(if $(filter-out 1,$(GPUS)),scripts.launch --processes=$(GPUS))
 
 .DEFAULT_GOAL := help
 .PHONY: help install data features extract verify-features train evaluate export lambda human-attention \
