@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 MISSING = "???"  # the config's own value of what a user must give: a path
-FREE = ("attention",)  # groups that check their own settings, as a head of one's own must
-OPTIONAL = ("resize",)  # may be null although the config has a value
+FREE = ("attention", "launcher.more")  # checked by those who use them, as a head of one's own does
+OPTIONAL = ("resize", "launcher.gres")  # may be null although the config has a value
 
 
 def find_problems(settings: Any, defaults: Any, prefix: str = "") -> Iterator[str]:

@@ -31,3 +31,12 @@ def list_queued(name: str) -> list[str]:
     if done.returncode:
         raise ValueError(f"squeue failed: {' '.join(done.stderr.split())}")
     return done.stdout.split()
+
+
+def is_queued(number: str) -> bool:
+    """Whether a job waits or runs; one that Slurm has forgotten does not."""
+    done = subprocess.run(
+        ["squeue", "--noheader", f"--jobs={number}", "--format=%i"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    return done.returncode == 0 and bool(done.stdout.strip())

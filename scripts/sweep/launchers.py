@@ -1,0 +1,99 @@
+"""The engines of a sweep: Hydra's multirun, on this machine or through submitit on Slurm."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from scripts.child import last_words, run_child
+from scripts.overrides import quote_text
+from scripts.slurm_options import SECONDS, SIGNAL, list_options
+from scripts.slurm_queue import list_queued
+from scripts.sweep.plan import Job, Plan
+
+
+def multirun(plan: Plan, jobs: Sequence[Job]) -> list[str]:
+    """The arguments of Python for Hydra's multirun over these jobs."""
+    place = quote_text(str(plan.folder))
+    return [
+        "-m", "scripts.sweep.job", "--multirun", f"sweep={place}",
+        f"job={','.join(job.name for job in jobs)}",
+        f"hydra.sweep.dir={quote_text(str(plan.folder / 'hydra'))}",
+    ]  # fmt: skip
+
+
+def run_here(plan: Plan, jobs: Sequence[Job]) -> int:
+    """One job after another, with Hydra's basic launcher; its exit code."""
+    return run_child(multirun(plan, jobs), plan.folder / "jobs" / "multirun.log")
+
+
+def run_on_slurm(plan: Plan, jobs: Sequence[Job], launcher: DictConfig, seconds: float) -> None:
+    """Submit all jobs as an array, with hydra-submitit-launcher, and wait until none is left."""
+    if shutil.which("sbatch") is None:
+        raise ValueError("LAUNCHER=slurm needs a machine that has sbatch and squeue")
+    name = f"sweep-{plan.folder.resolve().name}"
+    queued = list_queued(name)
+    if queued:
+        raise ValueError(
+            f"jobs {', '.join(queued)} named {name} wait or run already: let them end, or scancel "
+            f"them, and start the sweep again"
+        )
+    options = {**list_options(launcher), "nodes": 1}
+    more = ",".join(f"{key}:{quote_text(value)}" for key, value in options.items())
+    setup = ",".join(map(quote_text, launcher.setup))
+    words = [
+        *multirun(plan, jobs),
+        "hydra/launcher=submitit_slurm",
+        f"hydra.launcher.name={name}",
+        f"hydra.launcher.timeout_min={launcher.minutes}",
+        f"hydra.launcher.signal_delay_s={SECONDS}",
+        "hydra.launcher.max_num_timeout=1000000",  # a job goes on as often as it is stopped
+        f"hydra.launcher.setup=[{setup}]",
+        f"hydra.launcher.additional_parameters={{{more}}}",
+    ]
+    log, submitted = plan.folder / "jobs" / "multirun.log", plan.folder / "hydra" / ".submitit"
+    before = set(submitted.glob("*"))
+    with open(log, "wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, *words],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "SUBMITIT_PREEMPT_SIGNAL": SIGNAL},
+            start_new_session=True,
+        )
+    try:
+        wait(process, name, seconds, lambda: set(submitted.glob("*")) > before)
+    finally:
+        process.terminate()
+        process.wait()
+    if not set(submitted.glob("*")) > before:
+        raise ValueError(f"nothing was submitted: {find_reason(log)}")
+
+
+def wait(
+    process: subprocess.Popen[bytes], name: str, seconds: float, is_submitted: Callable[[], bool]
+) -> None:
+    """Wait until Slurm has no job of that name.
+
+    submitit alone would wait for ever for a job that was cancelled on a cluster without accounting,
+    and not at all for the others once one was.
+    """
+    num_empty = 0
+    while True:
+        queued = list_queued(name)
+        num_empty = num_empty + 1 if is_submitted() and not queued else 0
+        if num_empty >= 2 or (process.poll() is not None and not queued):
+            return
+        time.sleep(seconds)
+
+
+def find_reason(log: Path) -> str:
+    """Why sbatch refused."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    refused = [line.strip() for line in lines if "sbatch: error" in line]
+    return refused[-1] if refused else last_words(log)
