@@ -54,10 +54,10 @@ def run_on_slurm(plan: Plan, jobs: Sequence[Job], launcher: DictConfig, seconds:
         f"hydra.launcher.signal_delay_s={SECONDS}",
         "hydra.launcher.max_num_timeout=1000000",  # a job goes on as often as it is stopped
         f"hydra.launcher.setup=[{setup}]",
-        f"hydra.launcher.additional_parameters={{{more}}}",
+        f"++hydra.launcher.additional_parameters={{{more}}}",
     ]
     log, submitted = plan.folder / "jobs" / "multirun.log", plan.folder / "hydra" / ".submitit"
-    before = set(submitted.glob("*"))
+    before = set(submitted.glob("*/*_submission.sh"))
     with open(log, "wb") as file:
         process = subprocess.Popen(
             [sys.executable, *words],
@@ -67,11 +67,11 @@ def run_on_slurm(plan: Plan, jobs: Sequence[Job], launcher: DictConfig, seconds:
             start_new_session=True,
         )
     try:
-        wait(process, name, seconds, lambda: set(submitted.glob("*")) > before)
+        wait(process, name, seconds, lambda: set(submitted.glob("*/*_submission.sh")) > before)
     finally:
         process.terminate()
         process.wait()
-    if not set(submitted.glob("*")) > before:
+    if not set(submitted.glob("*/*_submission.sh")) > before:
         raise ValueError(f"nothing was submitted: {find_reason(log)}")
 
 

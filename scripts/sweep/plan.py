@@ -137,7 +137,7 @@ def name_job(swept: dict[str, Any]) -> str:
     ends = [key.rpartition(".")[2] for key in swept]
     short = dict(zip(swept, ends if len(set(ends)) == len(ends) else swept, strict=True))
     parts = (f"{short[key]}_{value}" for key, value in swept.items())
-    return "-".join(re.sub(r"[^\w.+]+", "_", part).strip("_") for part in parts) or "run"
+    return "-".join(re.sub(r"([^\w.+]|_)+", "_", part).strip("_") for part in parts) or "run"
 
 
 def tell_apart(jobs: list[Job]) -> list[Job]:

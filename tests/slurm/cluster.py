@@ -122,8 +122,8 @@ def start(cluster: Cluster, daemons: list[subprocess.Popen[bytes]]) -> None:
     daemons.append(spawn(cluster, munge))
     cluster.wait_until(Path(folder, "munge.socket").exists, 30, "munge's socket")
     daemons.append(spawn(cluster, ["slurmctld", "-D", "-f", str(config)]))
-    for name in ("n1", "n2"):
-        daemons.append(spawn(cluster, ["slurmd", "-D", "-N", name, "-f", str(config)]))
+    daemons.append(spawn(cluster, ["slurmd", "-D", "-N", "n1", "-f", str(config)]))
+    daemons.append(spawn(cluster, ["slurmd", "-D", "-N", "n2", "-f", str(config)]))
 
     def is_idle() -> bool:
         with contextlib.suppress(RuntimeError):
