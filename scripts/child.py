@@ -2,14 +2,13 @@
 
 import contextlib
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
-from mcan.stopping import ASKED, PREEMPTED
+from mcan.stopping import PREEMPTED
+from scripts.signals import passing_on
 
 
 def run_child(arguments: Sequence[str], log: Path) -> int:
@@ -20,7 +19,7 @@ def run_child(arguments: Sequence[str], log: Path) -> int:
     """
     asked = False
 
-    def pass_on(number: int, frame: FrameType | None) -> None:
+    def pass_on(number: int) -> None:
         nonlocal asked
         asked = True
         with contextlib.suppress(ProcessLookupError):
@@ -32,14 +31,9 @@ def run_child(arguments: Sequence[str], log: Path) -> int:
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-    heeded = [number for number in ASKED if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, pass_on) for number in heeded}
-    try:
+    with passing_on(pass_on):
         show(child, log)
         code = child.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     return PREEMPTED if asked and code != 0 else code
 
 
@@ -54,11 +48,11 @@ def show(child: subprocess.Popen[bytes], log: Path) -> None:
             sys.stdout.flush()
 
 
-def last_words(log: Path) -> str:
-    """The sentence that a command ended with: its last error, or its last line."""
+def last_words(log: Path, begin: int = 0) -> str:
+    """The sentence that a command ended with, after so many bytes: its last error or last line."""
     if not log.is_file():
         return ""
-    lines = log.read_text(encoding="utf-8", errors="replace").replace("\r", "\n").splitlines()
-    told = [line.strip() for line in lines if line.strip()]
+    text = log.read_bytes()[begin:].decode(errors="replace").replace("\r", "\n")
+    told = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in told if line.startswith("error: ")]
     return (errors or told or [""])[-1]

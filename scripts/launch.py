@@ -12,14 +12,13 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from typing import NoReturn
 
-from mcan.stopping import ASKED, PREEMPTED
+from mcan.stopping import PREEMPTED
 from scripts.entry import check, fail
 from scripts.overrides import quote_value
+from scripts.signals import passing_on
 from scripts.slurm_queue import requeue
 from scripts.verdict import PLACE, leave_verdict, read_verdict
 
@@ -41,7 +40,7 @@ def main() -> None:
     config = check(options.module.removeprefix("scripts."), words)
     with tempfile.TemporaryDirectory() as folder:
         os.environ[PLACE] = str(Path(folder, "verdict"))
-        with passing_signals_on():
+        with passing_on(pass_to_children):
             code, sentence = run(options, words, config.runtime.max_restarts)
         del os.environ[PLACE]
     if sentence:
@@ -119,26 +118,15 @@ def describe_crash(rank: int, code: int) -> str:
     return f"error: process {rank} {how}; resume=true goes on from the last checkpoint, if any"
 
 
-@contextlib.contextmanager
-def passing_signals_on() -> Iterator[None]:
-    """Requests to stop go to the processes, which save first; a signal that is ignored stays so."""
-
-    def pass_on(number: int, frame: FrameType | None) -> None:
-        leave_verdict(PREEMPTED)  # also of a process that has not begun to listen
-        started = find_children()
-        for process in started:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, number)
-        if not started:
-            sys.exit(PREEMPTED)
-
-    heeded = [number for number in ASKED if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, pass_on) for number in heeded}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def pass_to_children(number: int) -> None:
+    """Let the processes know of a request to stop: they save, and have the time they need."""
+    leave_verdict(PREEMPTED)  # also of a process that has not begun to listen
+    started = find_children()
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, number)
+    if not started:
+        sys.exit(PREEMPTED)
 
 
 def find_children() -> list[int]:

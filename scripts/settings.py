@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 MISSING = "???"  # the config's own value of what a user must give: a path
-FREE = ("attention", "launcher.more")  # checked by those who use them, as a head of one's own does
+FREE = ("attention",)  # groups that check their own settings, as a head of one's own must
 OPTIONAL = ("resize", "launcher.gres")  # may be null although the config has a value
 
 

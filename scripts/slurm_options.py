@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 SIGNAL = "USR1"
 SECONDS = 120  # between the signal and the end: time to save
@@ -23,6 +23,12 @@ def list_options(launcher: DictConfig) -> dict[str, Any]:
         "signal": f"{SIGNAL}@{SECONDS}",
         "requeue": True,
         "open-mode": "append",
-        **OmegaConf.to_container(launcher.more),  # type: ignore[dict-item]
+        **dict(map(read_option, launcher.more)),
     }
     return {name: value for name, value in chosen.items() if value is not None}
+
+
+def read_option(word: str) -> tuple[str, Any]:
+    """A further option, as it is typed after sbatch: name=value, or a bare name."""
+    name, given, value = str(word).removeprefix("--").partition("=")
+    return name, value if given else True

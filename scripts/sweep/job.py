@@ -1,6 +1,7 @@
 """One job of a sweep: train, or go on, then make the table of λ; Hydra's multirun starts these."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -32,11 +33,14 @@ def main(config: DictConfig) -> None:
     if is_done(plan, job):
         return
     write_record(plan, job, RUNNING)
+    log = log_file(plan, job)
+    begin = log.stat().st_size if log.is_file() else 0  # of this attempt
     code = work(plan, job)
     if code == PREEMPTED:
         stop(plan, job)
     elif code:
-        write_record(plan, job, FAILED, last_words(log_file(plan, job)) or f"exit code {code}")
+        killed = f"killed by {signal.Signals(-code).name}" if code < 0 else ""
+        write_record(plan, job, FAILED, killed or last_words(log, begin))
     else:
         write_record(plan, job, DONE)
 
