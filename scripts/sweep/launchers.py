@@ -34,20 +34,49 @@ def run_here(plan: Plan, jobs: Sequence[Job]) -> int:
 
 def run_on_slurm(plan: Plan, jobs: Sequence[Job], launcher: DictConfig, seconds: float) -> None:
     """Submit all jobs as an array, with hydra-submitit-launcher, and wait until none is left."""
+    name = f"sweep-{plan.folder.resolve().name}"
+    refuse_to_submit(name)
+    log = plan.folder / "jobs" / "multirun.log"
+
+    def list_submitted() -> set[Path]:
+        return set((plan.folder / "hydra" / ".submitit").glob("*/*_submission.sh"))
+
+    before = list_submitted()
+    with open(log, "wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, *multirun(plan, jobs), *choose_submitit(name, launcher)],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "SUBMITIT_PREEMPT_SIGNAL": SIGNAL},
+            start_new_session=True,
+        )
+    try:
+        wait(process, name, seconds, lambda: list_submitted() > before)
+    finally:
+        process.terminate()
+        process.wait()
+    if not list_submitted() > before:
+        raise ValueError(f"nothing was submitted: {find_reason(log)}")
+
+
+def refuse_to_submit(name: str) -> None:
+    """Raise where there is no Slurm, or where jobs of that name are in its queue already."""
     if shutil.which("sbatch") is None:
         raise ValueError("LAUNCHER=slurm needs a machine that has sbatch and squeue")
-    name = f"sweep-{plan.folder.resolve().name}"
     queued = list_queued(name)
     if queued:
         raise ValueError(
             f"jobs {', '.join(queued)} named {name} wait or run already: let them end, or scancel "
             f"them, and start the sweep again"
         )
+
+
+def choose_submitit(name: str, launcher: DictConfig) -> list[str]:
+    """The words by which Hydra launches jobs of that name through submitit, one node each."""
     options = {**list_options(launcher), "nodes": 1}
     more = ",".join(f"{key}:{quote_text(value)}" for key, value in options.items())
     setup = ",".join(map(quote_text, launcher.setup))
-    words = [
-        *multirun(plan, jobs),
+    return [
         "hydra/launcher=submitit_slurm",
         f"hydra.launcher.name={name}",
         f"hydra.launcher.timeout_min={launcher.minutes}",
@@ -56,23 +85,6 @@ def run_on_slurm(plan: Plan, jobs: Sequence[Job], launcher: DictConfig, seconds:
         f"hydra.launcher.setup=[{setup}]",
         f"++hydra.launcher.additional_parameters={{{more}}}",
     ]
-    log, submitted = plan.folder / "jobs" / "multirun.log", plan.folder / "hydra" / ".submitit"
-    before = set(submitted.glob("*/*_submission.sh"))
-    with open(log, "wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, *words],
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "SUBMITIT_PREEMPT_SIGNAL": SIGNAL},
-            start_new_session=True,
-        )
-    try:
-        wait(process, name, seconds, lambda: set(submitted.glob("*/*_submission.sh")) > before)
-    finally:
-        process.terminate()
-        process.wait()
-    if not set(submitted.glob("*/*_submission.sh")) > before:
-        raise ValueError(f"nothing was submitted: {find_reason(log)}")
 
 
 def wait(

@@ -87,13 +87,17 @@ def find_state(plan: Plan, job: Job) -> tuple[str, str]:
 
 
 def is_alive(plan: Plan, job: Job, record: Record) -> bool:
-    """Whether somebody is at it: Slurm says so, or the run's folder is locked."""
+    """Whether somebody is at it: Slurm says so, or the sweep or the run is locked."""
     if record.slurm_job is not None and shutil.which("squeue"):
         return is_queued(record.slurm_job)
-    lock = plan.folder / job.name / ".lock"
-    if not lock.is_file():
+    return is_locked(plan.folder / ".sweep.lock") or is_locked(plan.folder / job.name / ".lock")
+
+
+def is_locked(path: Path) -> bool:
+    """Whether another process holds a lock."""
+    if not path.is_file():
         return False
-    with open(lock) as file:
+    with open(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
