@@ -10,8 +10,12 @@ ARGS ?=
 DATA ?= shapes
 BACKBONE ?= patch
 GPUS ?= 1
+NODES ?= 1
+LAUNCHER ?= local
 # One process, or torchrun with one process a GPU (or, without GPUS, a CPU process each).
-LAUNCH := $(if $(filter-out 1,$(GPUS)),$(RUN) -m torch.distributed.run --standalone --nproc-per-node=$(GPUS) -m,$(RUN) -m)
+LAUNCH := $(RUN) -m $(if $(filter-out 1,$(GPUS)),scripts.launch --processes=$(GPUS))
+# LAUNCHER names a file of configs/launcher; all but `local` are of Slurm and need the extra `slurm`.
+SLURM := $(filter-out local,$(LAUNCHER))
 
 .DEFAULT_GOAL := help
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*##.*/\1/p' Makefile)
@@ -39,8 +43,18 @@ extract: $(STAMP)  ## describe the images of a folder into one store: IMAGES=dir
 verify-features: $(STAMP)  ## check a feature store: STORE=file.h5
 	@$(RUN) -m scripts.verify_features store='$(STORE)' $(ARGS)
 
-train: $(STAMP)  ## train a model: ARGS="attention=unimodal optim.epochs=3", GPUS=n
-	@$(LAUNCH) scripts.train $(ARGS)
+train: $(STAMP)  ## train a model: ARGS="attention=unimodal optim.epochs=3", GPUS=n; LAUNCHER=slurm NODES=n
+	@$(if $(SLURM),$(RUN) -m scripts.submit launcher=$(LAUNCHER) launcher.nodes=$(NODES) launcher.gpus=$(GPUS),$(LAUNCH) scripts.train) $(ARGS)
+
+$(VENV)/.slurm: $(STAMP)
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[slurm]'
+	@touch $@
+
+sweep: $(if $(SLURM),$(VENV)/.slurm,$(STAMP))  ## train over lists of settings: ARGS="attention.k_max=2,3,4,6 seed=1,2", LAUNCHER=slurm
+	@$(RUN) -m scripts.sweep launcher=$(LAUNCHER) launcher.gpus=$(GPUS) $(ARGS)
+
+sweep-report: $(STAMP)  ## how far a sweep is and what it shows: ARGS="sweep=runs/sweep"
+	@$(RUN) -m scripts.sweep_report $(ARGS)
 
 evaluate: $(STAMP)  ## accuracy and K* on a split: CHECKPOINT=runs/name
 	@$(LAUNCH) scripts.evaluate checkpoint='$(CHECKPOINT)' $(ARGS)
@@ -104,6 +118,9 @@ test: $(STAMP)  ## run all tests, two files at a time
 
 test-gpu: $(STAMP)  ## run the tests that need a GPU
 	@$(RUN) -m pytest -q -m cuda $(ARGS)
+
+test-slurm: $(VENV)/.slurm  ## run the tests that need Slurm, on a cluster of their own
+	@$(RUN) -m pytest -q -m slurm $(ARGS)
 
 test-mutants: $(STAMP)  ## break each formula once; every break must fail a test
 	@$(RUN) -m tests.mutants $(ARGS)

@@ -41,7 +41,8 @@ def test_every_choice_of_every_group_makes_a_model_and_a_learning_rate(group, ch
 
 def test_every_group_was_looked_at():
     folders = {path.name for path in CONFIGS.iterdir() if path.is_dir()}
-    assert folders - {"hydra", "head", "__pycache__"} == set(GROUPS)
+    # a head's options that may change are no choice of a training, nor is where trainings run
+    assert folders - {"hydra", "head", "launcher", "__pycache__"} == set(GROUPS)
     assert len(CHOICES) >= 17
 
 
