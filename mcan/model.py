@@ -87,6 +87,7 @@ class MCAN(nn.Module):
         layers = list(self.decoder)
         if image_index is not None:
             first = layers.pop(0)
+            assert isinstance(first, GuidedAttentionLayer)
             cells = first.attend_to_itself(cells, mask_cells(grid_of_images(grid, image_index)))
             cells = cells[image_index.to(cells.device, non_blocking=True)]
             cells = first.attend_to_question(cells, words, word_mask)

@@ -1,4 +1,4 @@
-"""Dropout and attention with dropout on a CPU, against the explicit formulas with the same masks."""
+"""Dropout on a CPU and what is computed under it, against the formulas with the same masks."""
 
 import pytest
 import torch
