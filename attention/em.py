@@ -135,7 +135,7 @@ def maximise_together(
         pi_BC, location_BC5 = re_estimate(moments_BC6, location_BC5, floor_2, covariance)
     pairs = zip(divide(pi_BC, shapes), divide(location_BC5, shapes), strict=True)
     return [
-        (pi.view(shape), location.unflatten(1, shape[1:]))
+        (pi.view(shape), location.view(*shape, 5))
         for shape, (pi, location) in zip(shapes, pairs, strict=True)
     ]
 

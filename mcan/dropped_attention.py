@@ -55,7 +55,7 @@ class DroppedAttention(torch.autograd.Function):
         return output
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, weights, quarters, output = ctx.saved_tensors
         total = (gradient * output).sum(-1, keepdim=True)  # (B, h, M, 1)
