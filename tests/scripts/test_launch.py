@@ -78,7 +78,7 @@ def test_a_killed_process_brings_all_back_from_the_last_checkpoint(words, runs, 
     assert code == 0, printed
     assert printed.count("started again: goes on from the last checkpoint") == 1
     assert_same(end_state(runs / name), end_state(reference))
-    assert sorted(path.name for path in runs.iterdir()) == ["plain", "reference", "restarted"]
+    assert [path.name for path in runs.glob("*restart*")] == [name]  # one folder for all
 
 
 def test_without_restarts_a_killed_process_ends_all_within_a_minute(words, runs):
