@@ -11,17 +11,14 @@ from mcan.stopping import PREEMPTED
 from scripts.signals import passing_on
 
 
-def run_child(arguments: Sequence[str], log: Path) -> int:
+def run_child(arguments: Sequence[str], log: Path, asked: list[int]) -> int:
     """Run `python <arguments>` to its end; its exit code, 75 if a request to stop ended it.
 
-    Such a request is passed on. The child is in a session of its own, so that Ctrl-C reaches it
-    once, and it saves, and not twice, which ends it at once.
+    Such a request is noted in `asked` and passed on. The child is in a session of its own, so that
+    Ctrl-C reaches it once, and it saves, and not twice, which ends it at once.
     """
-    asked = False
 
     def pass_on(number: int) -> None:
-        nonlocal asked
-        asked = True
         with contextlib.suppress(ProcessLookupError):
             child.send_signal(number)
 
@@ -31,7 +28,7 @@ def run_child(arguments: Sequence[str], log: Path) -> int:
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-    with passing_on(pass_on):
+    with passing_on(pass_on, asked):
         show(child, log)
         code = child.wait()
     return PREEMPTED if asked and code != 0 else code

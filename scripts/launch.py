@@ -19,7 +19,7 @@ from mcan.stopping import PREEMPTED
 from scripts.entry import check, fail
 from scripts.overrides import quote_value
 from scripts.signals import passing_on
-from scripts.slurm_queue import requeue
+from scripts.slurm_queue import REQUEUE_ON, requeue
 from scripts.verdict import PLACE, leave_verdict, read_verdict
 
 CRASHED = 1  # exit code
@@ -38,14 +38,15 @@ def main() -> None:
     options = parse(sys.argv[1:])
     words = list(map(quote_value, options.words))
     config = check(options.module.removeprefix("scripts."), words)
+    asked: list[int] = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ[PLACE] = str(Path(folder, "verdict"))
-        with passing_on(pass_to_children):
+        with passing_on(pass_to_children, asked):
             code, sentence = run(options, words, config.runtime.max_restarts)
         del os.environ[PLACE]
     if sentence:
         print(sentence, file=sys.stderr)
-    if code == PREEMPTED and options.requeue:
+    if code == PREEMPTED and options.requeue and REQUEUE_ON in asked:
         requeue()
     sys.exit(code)
 

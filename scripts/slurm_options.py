@@ -4,7 +4,9 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-SIGNAL = "USR1"
+from scripts.slurm_queue import REQUEUE_ON
+
+SIGNAL = REQUEUE_ON.name.removeprefix("SIG")
 SECONDS = 120  # between the signal and the end: time to save
 
 

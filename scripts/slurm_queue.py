@@ -2,15 +2,30 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
+# what a job asks Slurm for ahead of its time limit; SIGTERM may be a scancel, and ends it
+REQUEUE_ON = signal.SIGUSR1
 
-def requeue() -> bool:
-    """Put this process's own Slurm job back into the queue; whether Slurm did."""
-    number = os.environ.get("SLURM_JOB_ID")
+
+def own_job() -> str | None:
+    """The id of the Slurm job that this process belongs to, such as 12 or, in an array, 12_3.
+
+    SLURM_JOB_ID will not do: that of one job of an array is the id of the whole array.
+    """
+    array = os.environ.get("SLURM_ARRAY_JOB_ID")
+    return (
+        f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ.get("SLURM_JOB_ID")
+    )
+
+
+def requeue() -> None:
+    """Put this process's own Slurm job back into the queue."""
+    number = own_job()
     if number is None or shutil.which("scontrol") is None:
-        return False
+        return
     done = subprocess.run(
         ["scontrol", "requeue", number], capture_output=True, text=True, timeout=60, check=False
     )
@@ -18,7 +33,6 @@ def requeue() -> bool:
         print(f"job {number} was not put back: {done.stderr.strip()}", file=sys.stderr, flush=True)
     else:
         print(f"job {number} is back in the queue and goes on from the checkpoint", flush=True)
-    return done.returncode == 0
 
 
 def list_queued(name: str) -> list[str]:

@@ -4,13 +4,14 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from omegaconf import DictConfig
 
 from mcan.stopping import PREEMPTED
 from scripts.child import last_words, run_child
 from scripts.entry import command
-from scripts.slurm_queue import requeue
+from scripts.slurm_queue import REQUEUE_ON, requeue
 from scripts.sweep.plan import Job, Plan, load_plan
 from scripts.sweep.states import (
     DONE,
@@ -35,9 +36,10 @@ def main(config: DictConfig) -> None:
     write_record(plan, job, RUNNING)
     log = log_file(plan, job)
     begin = log.stat().st_size if log.is_file() else 0  # of this attempt
-    code = work(plan, job)
+    asked: list[int] = []
+    code = work(plan, job, asked)
     if code == PREEMPTED:
-        stop(plan, job)
+        stop(plan, job, asked)
     elif code:
         killed = f"killed by {signal.Signals(-code).name}" if code < 0 else ""
         write_record(plan, job, FAILED, killed or last_words(log, begin))
@@ -45,13 +47,13 @@ def main(config: DictConfig) -> None:
         write_record(plan, job, DONE)
 
 
-def work(plan: Plan, job: Job) -> int:
+def work(plan: Plan, job: Job, asked: list[int]) -> int:
     """Train and make the table, each unless it is there; the first exit code that is not 0."""
     run, log = make_run(plan, job), log_file(plan, job)
     if not run.is_finished():
         resume = ["resume=true"] if run.folder.is_dir() else []
         print(f"{job.name}: {'goes on' if resume else 'trains'}", flush=True)
-        code = run_child(launch(plan, "scripts.train", [*run.overrides, *resume]), log)
+        code = run_child(launch(plan, "scripts.train", [*run.overrides, *resume]), log, asked)
         if code:
             return code
     if not needs_table(run):
@@ -62,7 +64,7 @@ def work(plan: Plan, job: Job) -> int:
         f"checkpoint={run.folder}", "grid.count=0", f"grid.extra=[{lams}]",
         f"folds={plan.folds}", *(word for word in job.words if is_shared(word)),
     ]  # fmt: skip
-    return run_child(launch(plan, "scripts.select_lambda", words), log)
+    return run_child(launch(plan, "scripts.select_lambda", words), log, asked)
 
 
 def launch(plan: Plan, module: str, words: list[str]) -> list[str]:
@@ -76,12 +78,14 @@ def is_shared(word: str) -> bool:
     return word.split("=")[0].split(".")[0] in ("modules", "runtime")
 
 
-def stop(plan: Plan, job: Job) -> None:
-    """The job was asked to stop: on Slurm it goes back into the queue, else the sweep ends."""
+def stop(plan: Plan, job: Job, asked: list[int]) -> NoReturn:
+    """The job was asked to stop: on Slurm it may go back into the queue, else the sweep ends."""
     write_record(plan, job, STOPPED)
-    if os.environ.get("SUBMITIT_EXECUTOR") == "slurm" and requeue():
+    if os.environ.get("SUBMITIT_EXECUTOR") == "slurm":
+        if REQUEUE_ON in asked:
+            requeue()
         sys.stdout.flush()
-        os._exit(PREEMPTED)  # leaves no result: the job is not over
+        os._exit(PREEMPTED)  # leaves no result for submitit: the job is not over
     sys.exit(PREEMPTED)
 
 

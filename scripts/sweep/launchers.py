@@ -1,5 +1,6 @@
 """The engines of a sweep: Hydra's multirun, on this machine or through submitit on Slurm."""
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -29,7 +30,7 @@ def multirun(plan: Plan, jobs: Sequence[Job]) -> list[str]:
 
 def run_here(plan: Plan, jobs: Sequence[Job]) -> int:
     """One job after another, with Hydra's basic launcher; its exit code."""
-    return run_child(multirun(plan, jobs), plan.folder / "jobs" / "multirun.log")
+    return run_child(multirun(plan, jobs), plan.folder / "jobs" / "multirun.log", [])
 
 
 def run_on_slurm(plan: Plan, jobs: Sequence[Job], launcher: DictConfig, seconds: float) -> None:
@@ -63,6 +64,8 @@ def refuse_to_submit(name: str) -> None:
     """Raise where there is no Slurm, or where jobs of that name are in its queue already."""
     if shutil.which("sbatch") is None:
         raise ValueError("LAUNCHER=slurm needs a machine that has sbatch and squeue")
+    if importlib.util.find_spec("submitit") is None:
+        raise ValueError("LAUNCHER=slurm needs the extra slurm: pip install -e '.[slurm]'")
     queued = list_queued(name)
     if queued:
         raise ValueError(

@@ -12,7 +12,7 @@ from typing import Any
 
 from data.files import write_json
 from scripts.paper.runs import Run
-from scripts.slurm_queue import is_queued
+from scripts.slurm_queue import is_queued, own_job
 from scripts.sweep.plan import Job, Plan
 
 DONE, FAILED, RUNNING, STOPPED, MISSING = "done", "failed", "running", "interrupted", "missing"
@@ -39,7 +39,7 @@ def log_file(plan: Plan, job: Job) -> Path:
 
 def write_record(plan: Plan, job: Job, state: str, reason: str = "") -> None:
     """Say how far a job is."""
-    number = os.environ.get("SLURM_JOB_ID") if "SUBMITIT_EXECUTOR" in os.environ else None
+    number = own_job() if "SUBMITIT_EXECUTOR" in os.environ else None
     record = Record(state, reason, socket.gethostname(), number, time.time())
     write_json(record_file(plan, job), asdict(record))
 

@@ -1,6 +1,7 @@
 """On a real Slurm: sweeps and trainings end like local ones, whatever the cluster does to them."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -83,15 +84,16 @@ def test_a_sweep_of_four_jobs_of_which_one_is_stopped_and_goes_on_ends_like_loca
     own = [*SITE, "sweep.name=four", "sweep.poll_seconds=0.2", "sweep.folds=3", LAMS]
     lists = ["attention.k_max=2,3", "seed=1,2"]
     process = command(cluster, "sweep", *words, *lists, *own, AT_EVERY_STEP)
-    first = "k_max_2-seed_1"
-    wait_for_step(cluster, sweep / first, process)
-    number = slurm_job(sweep, first)
+    last = "k_max_3-seed_2"  # whose SLURM_JOB_ID is that of the whole array
+    wait_for_step(cluster, sweep / last, process)
+    number = slurm_job(sweep, last)
     cluster.ask("scancel", "--signal=USR1", number)
     cluster.release(number)
     code, printed = end(process)
     assert code == 0, printed
     assert "4 of 4 trainings are done" in printed
-    assert cluster.field(number, "Restarts") == "1"
+    array = number.split("_")[0]
+    assert [cluster.field(f"{array}_{task}", "Restarts") for task in range(4)] == list("0001")
     for k_max in (2, 3):
         for seed in (1, 2):
             local = f"local-{k_max}-{seed}"
@@ -156,6 +158,27 @@ def test_a_job_that_fails_and_one_that_is_cancelled_are_named_and_hold_nobody_up
     assert "failed: peak_1e+30: error: loss or gradient of step" in printed
     assert "interrupted: peak_0.001: goes on when the sweep is started again" in printed
     assert cluster.ask("squeue", "-h") == ""
+
+
+def test_jobs_go_on_without_the_command_and_are_not_submitted_twice(cluster, words, runs):
+    sweep = runs / "left"
+    own = [*SITE, "sweep.name=left", "sweep.poll_seconds=0.2", "optim.epochs=40", "seed=1,2"]
+    process = command(cluster, "sweep", *words, *own, AT_EVERY_STEP)
+    for name in ("seed_1", "seed_2"):
+        wait_for_step(cluster, sweep / name, process)
+    process.send_signal(signal.SIGINT)
+    code, printed = end(process)
+    assert code == 130, printed
+    assert len(cluster.ask("squeue", "-h", "--array").splitlines()) == 2
+    code, printed = end(command(cluster, "sweep", *words, *own))
+    assert code == 2, printed
+    assert "named sweep-left wait or run already: let them end, or scancel them" in printed
+    _, printed = end(command(cluster, "sweep_report", f"sweep={sweep}"))
+    assert "running: seed_1: on " in printed
+    cluster.ask("scancel", "--name=sweep-left")
+    cluster.wait_until(lambda: not cluster.ask("squeue", "-h"), 60, "an empty queue")
+    _, printed = end(command(cluster, "sweep_report", f"sweep={sweep}"))
+    assert "interrupted: seed_1: goes on when the sweep is started again" in printed
 
 
 def test_what_slurm_refuses_is_told_in_one_sentence(cluster, words, runs):
