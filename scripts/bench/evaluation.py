@@ -146,11 +146,11 @@ def contestants(
 def measure(
     device: torch.device,
     rounds: int = 3,
-    num_images: int = 9,
+    num_images: int = 6,
     batch_size: int = 16,
     sizes: mcan.Sizes = SMALL,
 ) -> Part:
-    """Rows for evaluation and for the table; 9 images have 48 questions."""
+    """Rows for evaluation and for the table; 6 images have 32 questions."""
     with tempfile.TemporaryDirectory(prefix="evaluation-") as name:
         ours, plain = contestants(Path(name), num_images, batch_size, sizes, device)
         works: dict[str, Work] = {"ours": ours.answer, "table": ours.tabulate, "plain": plain}
