@@ -1,12 +1,15 @@
 """The processes that train together: one, or as many as torchrun started."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,20 @@ class World:
         boxes: list[Any] = [None] * self.size
         dist.all_gather_object(boxes, value)
         return boxes
+
+    def lead(self, act: Callable[[], Result]) -> Result | None:
+        """Let the first process act while the others wait; its problem is raised on every one."""
+        result: Result | None = None
+        problem: Exception | None = None
+        if self.is_first:
+            try:
+                result = act()
+            except (ValueError, OSError) as error:
+                problem = error
+        problem = self.share(problem)
+        if problem is not None:
+            raise problem
+        return result
 
     def add_up(self, tensor: torch.Tensor) -> torch.Tensor:
         """The sum of the tensor over all processes, in place; waits for nothing on a GPU."""

@@ -13,7 +13,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from scripts.overrides import choose_groups, quote_value
+from scripts.restarts import count_restarts
 from scripts.settings import describe_unknown, find_problems
+from scripts.verdict import leave_verdict, read_verdict
 
 USER_ERROR, INTERRUPTED = 2, 130  # exit codes
 
@@ -27,8 +29,14 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callab
                 run(config)
             except (ValueError, OSError, OmegaConfBaseException) as error:
                 fail(error)
+            except SystemExit as stop:
+                leave_verdict(int(stop.code or 0))
+                raise
 
         def main() -> None:
+            settled = read_verdict() if count_restarts() else None
+            if settled is not None:  # a mistake or a request to stop: nothing to try again
+                sys.exit(settled[0])
             sys.argv[1:] = map(quote_value, sys.argv[1:])
             overrides = [word for word in sys.argv[1:] if not word.startswith("-")]
             try:
@@ -38,7 +46,8 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callab
                     version_base="1.3", config_path="pkg://configs", config_name=config_name
                 )(guarded)()
             except KeyboardInterrupt:
-                print("interrupted", file=sys.stderr)
+                if not leave_verdict(INTERRUPTED, "interrupted"):
+                    print("interrupted", file=sys.stderr)
                 sys.exit(INTERRUPTED)
 
         return main
@@ -46,7 +55,7 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callab
     return decorate
 
 
-def check(config_name: str, overrides: list[str]) -> None:
+def check(config_name: str, overrides: list[str]) -> DictConfig:
     """Compose before Hydra does, so that a wrong key or value is named in one sentence."""
     with hydra.initialize_config_module("configs", version_base="1.3"):
         defaults = hydra.compose(config_name)
@@ -62,6 +71,7 @@ def check(config_name: str, overrides: list[str]) -> None:
         fail(ValueError(f"{config_name} needs {' '.join(f'{name}=…' for name in absent)}"))
     for problem in find_problems(settings, OmegaConf.to_container(chosen)):
         fail(ValueError(problem))
+    return config
 
 
 def choose(config_name: str, overrides: list[str]) -> DictConfig:
@@ -103,5 +113,6 @@ def fail(error: Exception) -> NoReturn:
         message = f"{error.filename}: {error.strerror}"
     else:
         message = " ".join(str(error).split())
-    print(f"error: {message}", file=sys.stderr)
+    if not leave_verdict(USER_ERROR, f"error: {message}"):
+        print(f"error: {message}", file=sys.stderr)
     sys.exit(USER_ERROR)
