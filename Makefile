@@ -101,7 +101,7 @@ doctor: $(STAMP)  ## look at GPUs, disk, data and versions before a training: AR
 cost: $(STAMP)  ## FLOPs, bytes and memory of a training, and the hours they mean on some GPUs
 	@$(RUN) -m scripts.cost $(ARGS)
 
-bench: $(STAMP)  ## measure speed against plain baselines, in one interleaved run
+bench: $(STAMP)  ## measure speed against plain baselines, in turns: one table; ARGS="document=true"
 	@$(RUN) -m scripts.bench $(ARGS)
 
 lint: $(STAMP)  ## check format, lint and types

@@ -12,20 +12,17 @@ from scripts.bench.timing import interleave
 
 
 def convert_plainly(folder: Path, output: Path) -> None:
-    """One file after the other: load, turn into float16 rows, append to a dataset.
-
-    A first loop learns how many rows there will be, as any writer of one dataset must.
-    """
+    """One file after the other: load, turn into float16 rows, append to a dataset that grows."""
     paths = sorted(folder.glob("*.pth"), key=lambda path: int(path.stem))
-    shapes = [torch.load(path).shape for path in paths]
-    num_cells = sum(height * width for _, _, height, width in shapes)
+    num_features = torch.load(paths[0]).shape[1]
     with h5py.File(output, "w") as file:
-        rows = file.create_dataset("features", (num_cells, shapes[0][1]), dtype=np.float16)
-        start = 0
+        rows = file.create_dataset(
+            "features", (0, num_features), np.float16, maxshape=(None, num_features)
+        )
         for path in paths:
             features = torch.load(path)[0].flatten(1).t().half().numpy()  # (L, F)
-            rows[start : start + len(features)] = features
-            start += len(features)
+            rows.resize(len(rows) + len(features), axis=0)
+            rows[-len(features) :] = features
 
 
 def measure(files: Path, folder: Path, rounds: int) -> Part:

@@ -16,7 +16,6 @@ from torch.nn.functional import pad
 
 import mcan
 from attention import Grid
-from attention.initial import restart_uniforms
 from data.accuracy import score_results
 from data.examples import Examples
 from data.loader import Loader
@@ -25,7 +24,7 @@ from data.store_set import open_stores
 from mcan.candidate_answers import answer_candidates
 from mcan.prediction import predict
 from mcan.processes import World
-from scripts.bench.heads import K_MAX, LAM, RESTARTS, TEST_ITERATIONS
+from scripts.bench.heads import K_MAX, LAM, TEST_ITERATIONS, list_starts
 from scripts.bench.measurement import Measurement, Part, Row, ratios
 from scripts.bench.plain_attention import attend_at_test_time
 from scripts.bench.plain_mcan import PlainMCAN, find_padding
@@ -37,15 +36,6 @@ from scripts.lambda_table import LambdaTable, make_grid
 from scripts.validation import iterate_split, name_answers
 
 NUM_LAMS = 20
-
-
-def plain_starts(device: torch.device) -> list[Tensor]:
-    """The initial means (k, 2) of every fit at test time, one after the other."""
-    uniforms = restart_uniforms(0, K_MAX, RESTARTS, torch.device("cpu")).float()
-    starts = [uniforms[0, :1]]
-    for k in range(2, K_MAX + 1):
-        starts += [uniforms[(k - 2) * RESTARTS + restart, :k] for restart in range(RESTARTS)]
-    return [start.to(device) for start in starts]
 
 
 @dataclass(frozen=True)
@@ -78,7 +68,7 @@ class PlainEvaluation:
             Grid.of(sizes, device=self.device).positions.float(),
             (0, 0, 0, self.num_cells - max(height * width for height, width in sizes)),
         )
-        starts = plain_starts(self.device)
+        starts = list_starts(self.device)
 
         def pool(scores: Tensor, values: Tensor) -> Tensor:
             return attend_at_test_time(
@@ -146,11 +136,11 @@ def contestants(
 def measure(
     device: torch.device,
     rounds: int = 3,
-    num_images: int = 9,
+    num_images: int = 6,
     batch_size: int = 16,
     sizes: mcan.Sizes = SMALL,
 ) -> Part:
-    """Rows for evaluation and for the table; 9 images have 48 questions."""
+    """Rows for evaluation and for the table; 6 images have 32 questions."""
     with tempfile.TemporaryDirectory(prefix="evaluation-") as name:
         ours, plain = contestants(Path(name), num_images, batch_size, sizes, device)
         works: dict[str, Work] = {"ours": ours.answer, "table": ours.tabulate, "plain": plain}

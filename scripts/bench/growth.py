@@ -164,7 +164,7 @@ def measure_memory(images: Sequence[int], batch_sizes: Sequence[int]) -> Part:
 def measure(
     device: torch.device,
     rounds: int = 5,
-    batch: int = 8,
+    batch: int = 32,
     images: Sequence[int] = IMAGES,
     batch_sizes: Sequence[int] = BATCHES,
 ) -> Part:

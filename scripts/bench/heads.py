@@ -35,17 +35,20 @@ class Inputs:
         return self.scores.detach().requires_grad_(), self.values.detach().requires_grad_()
 
 
+def list_starts(device: torch.device) -> list[Tensor]:
+    """The initial means (k, 2) of every fit at test time, in the order of the plain paper."""
+    uniforms = restart_uniforms(0, K_MAX, RESTARTS, torch.device("cpu")).float()
+    starts = [uniforms[0, :1]]
+    for k in range(2, K_MAX + 1):
+        starts += [uniforms[(k - 2) * RESTARTS + restart, :k] for restart in range(RESTARTS)]
+    return [start.to(device) for start in starts]
+
+
 def test_time_contestants(inputs: Inputs) -> dict[str, Work]:
     """Forward passes without gradients."""
     heads = {name: attention.build(name).eval() for name in attention.available()}
     network = inputs.network.eval()
-    uniforms = restart_uniforms(0, K_MAX, RESTARTS, torch.device("cpu")).float()
-    starts = [uniforms[0, :1]] + [
-        uniforms[(k - 2) * RESTARTS + restart, :k]
-        for k in range(2, K_MAX + 1)
-        for restart in range(RESTARTS)
-    ]
-    starts = [start.to(inputs.device) for start in starts]
+    starts = list_starts(inputs.device)
 
     def contest(work: Work) -> Work:
         return torch.no_grad()(work)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.bench.measurement import Row
+from scripts.bench.measurement import Measurement, Row, show
 
 TITLES = ["work", "against", "reach", "median", "spread", "reached"]
 START, END = "<!-- table of make bench -->", "<!-- end of the table -->"
@@ -18,10 +18,12 @@ def write_lines(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def write_markdown(rows: Sequence[Row], circumstances: str) -> str:
-    """The table as Markdown, under the circumstances that it was measured in."""
+def write_markdown(rows: Sequence[Row], levers: Sequence[Measurement], circumstances: str) -> str:
+    """The table and the levers as Markdown, under the circumstances of their measurement."""
     lines = [circumstances, "", "| " + " | ".join(TITLES) + " |", "|---" * len(TITLES) + "|"]
     lines += ["| " + " | ".join(row.cells()) + " |" for row in rows]
+    lines += ["", "| with one lever switched off | times as long |", "|---|---|"]
+    lines += [f"| {each.name} | {show(each.median)}{each.spread()} |" for each in levers]
     return "\n".join(lines)
 
 

@@ -20,11 +20,18 @@ def clock(work: Work, device: torch.device) -> float:
 
 
 def interleave(
-    works: Mapping[str, Work], device: torch.device, rounds: int, title: str
+    works: Mapping[str, Work],
+    device: torch.device,
+    rounds: int,
+    title: str,
+    is_warm: bool = False,
 ) -> dict[str, list[float]]:
-    """Milliseconds of every contestant in every round, after a round that only warms up."""
+    """Milliseconds of every contestant in every round.
+
+    A round that only warms up goes before, unless all is warm already.
+    """
     times: dict[str, list[float]] = {name: [] for name in works}
-    for number in tqdm(range(rounds + 1), desc=title, leave=False):
+    for number in tqdm(range(int(is_warm), rounds + 1), desc=title, leave=False):
         for name, work in works.items():
             elapsed = clock(work, device)
             if number > 0:

@@ -93,7 +93,7 @@ class PlainSteps:
 
 
 def measure(
-    device: torch.device, rounds: int = 8, batch_size: int = 4, sizes: mcan.Sizes = SMALL
+    device: torch.device, rounds: int = 6, batch_size: int = 4, sizes: mcan.Sizes = SMALL
 ) -> Part:
     """Rows for the head's part in a step, and for the step against the published one."""
     generator = np.random.default_rng(0)

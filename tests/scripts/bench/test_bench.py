@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scripts.bench.__main__ import main
-from scripts.bench.measurement import Row
+from scripts.bench.measurement import Measurement, Row
 from scripts.bench.table import END, START, update_page, write_markdown
 from tests.small_models import run_here
 
@@ -43,11 +43,14 @@ def test_a_row_is_reached_by_its_median():
 def test_the_page_gets_a_new_table_and_keeps_the_rest(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"above\n{START}\nold\n{END}\nbelow\n", encoding="utf-8")
-    update_page(page, write_markdown([Row("work", "rival", "≥ 2", (3.0, 4.0))], "a machine"))
+    levers = [Measurement("step without a lever", (1.5,), "×")]
+    rows = [Row("work", "rival", "≥ 2", (3.0, 4.0))]
+    update_page(page, write_markdown(rows, levers, "a machine"))
     text = page.read_text(encoding="utf-8")
     assert text.startswith(f"above\n{START}\na machine\n")
     assert text.endswith(f"{END}\nbelow\n")
     assert "| work | rival | ≥ 2 | 3.5 | 3 – 4 | yes |" in text
+    assert "| step without a lever | 1.5 |" in text
     assert "old" not in text
     page.write_text("no place", encoding="utf-8")
     with pytest.raises(ValueError, match="has no place for the table"):
