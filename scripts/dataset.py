@@ -10,7 +10,7 @@ from data.examples import Examples, load_examples
 from data.loader import Loader
 from data.splits import Folder
 from data.store_set import StoreSet, open_stores
-from data.words import Words, prepare_words
+from data.words import USUAL_THRESHOLD, Words, prepare_words
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def ensure_dataset(config: DictConfig) -> None:
 
 def load_words(config: DictConfig) -> Words:
     """The folder's vocabulary and answers, built on first use."""
-    more_than = config.get("answers_more_than", 8)
+    more_than = config.get("answers_more_than", USUAL_THRESHOLD)
     return prepare_words(Folder(config.root), more_than)
 
 
