@@ -1,5 +1,7 @@
 """A user's mistake on the command line: one sentence, exit code 2, nothing else."""
 
+import os
+import signal
 import subprocess
 import sys
 
@@ -75,3 +77,17 @@ def test_a_wrong_value_is_named(monkeypatch, capsys, words, named):
     assert code == 2
     assert named in error
     assert "Traceback" not in error
+
+
+def test_an_interruption_while_modules_are_imported_leaves_no_traceback(tmp_path):
+    (tmp_path / "torch.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "scripts.train"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert done.returncode == -signal.SIGINT  # what a shell calls 130
+    assert done.stderr == "interrupted\n"
