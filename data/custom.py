@@ -50,6 +50,8 @@ def compare_stores(folder: Folder, inventory: Inventory) -> None:
 
 def inspect_split(folder: Folder, split: str, questions: Questions, inventory: Inventory) -> None:
     """Add one split to the inventory; files that contradict each other raise."""
+    if not len(questions):
+        inventory.lacking.append(f"{split}: {folder.questions(split).name} holds no questions")
     image_ids = np.unique(questions.image_ids)
     parts = [f"{len(questions):,} questions about {len(image_ids):,} images"]
     if folder.annotations(split).is_file():

@@ -61,6 +61,16 @@ def test_stores_of_different_backbones_are_noted(tmp_path: Path) -> None:
     assert f"but {folder.store('train')} 5 features a cell of backbone patch" in lacking
 
 
+def test_a_split_without_a_question_is_noted(tmp_path: Path) -> None:
+    folder = fill_folder(tmp_path)
+    write_json(folder.questions("val"), {"questions": []})
+    write_json(folder.annotations("val"), {"annotations": []})
+    write_store(folder, "train", range(1000, 1020))
+    write_store(folder, "val", range(2000, 2020))
+    (lacking,) = take_inventory(folder).lacking
+    assert lacking == "val: v2_OpenEnded_mscoco_val2014_questions.json holds no questions"
+
+
 def test_missing_val_files_are_noted(tmp_path: Path) -> None:
     folder = fill_folder(tmp_path, splits=("train",))
     write_store(folder, "train", range(1000, 1020))
