@@ -235,5 +235,5 @@ def test_a_split_without_questions_names_those_there_are(tmp_path):
     folder = fill_folder(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"test2015_questions.json does not exist; choose "):
         read_questions(folder, "test")
-    with pytest.raises(FileNotFoundError, match="choose split=train or split=val$"):
+    with pytest.raises(FileNotFoundError, match=r"choose split=train or split=val$"):
         read_questions(folder, "val+test")
