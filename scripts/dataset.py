@@ -44,10 +44,12 @@ def ensure_dataset(config: DictConfig) -> None:
         from data.shapes.build import build_shapes
 
         build_shapes(Path(config.root), config.seed, num_workers=config.num_workers)
+    elif not config.root:
+        raise ValueError(f"data={config.name} needs the folder of your data: data.root=…")
     elif not Path(config.root).is_dir():
-        raise ValueError(
-            f"there is no data in {config.root}: run make data DATA={config.name} first"
-        )
+        own = config.name == "custom"
+        how = "give your folder with data.root=…" if own else f"run make data DATA={config.name}"
+        raise ValueError(f"there is no data in {config.root}: {how}")
 
 
 def load_words(config: DictConfig) -> Words:

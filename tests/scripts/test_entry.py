@@ -67,7 +67,12 @@ def test_the_command_itself_exits_with_two_and_prints_no_traceback(tmp_path):
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["data=custom", "data.root=/no/where"], "there is no data in /no/where"),
+        (["data=custom"], "data=custom needs the folder of your data: data.root=…"),
+        (
+            ["data=custom", "data.root=/no/where"],
+            "no data in /no/where: give your folder with data",
+        ),
+        (["data=vqa_v2", "data.root=/no/where"], "no data in /no/where: run make data DATA=vqa_v2"),
         (["modules=[no_such_module]"], "the module 'no_such_module' named in modules="),
         (["runtime.device=gpu"], "there is no device 'gpu'"),
     ],
