@@ -30,11 +30,28 @@ def take_inventory(folder: Folder) -> Inventory:
             continue
         questions = load_questions([path])
         inspect_split(folder, split, questions, inventory)
+    compare_stores(folder, inventory)
     return inventory
+
+
+def compare_stores(folder: Folder, inventory: Inventory) -> None:
+    """Note a store whose features are of another kind than the first one's."""
+    paths = [path for path in map(folder.store, ("train", "val", "test")) if path.is_file()]
+    manifests = []
+    for path in paths:
+        with FeatureStore(path) as store:
+            manifests.append(store.manifest)
+    for path, manifest in zip(paths[1:], manifests[1:], strict=True):
+        try:
+            manifest.refuse_unlike(path, manifests[0], paths[0])
+        except ValueError as error:
+            inventory.lacking.append(str(error))
 
 
 def inspect_split(folder: Folder, split: str, questions: Questions, inventory: Inventory) -> None:
     """Add one split to the inventory; files that contradict each other raise."""
+    if not len(questions):
+        inventory.lacking.append(f"{split}: {folder.questions(split).name} holds no questions")
     image_ids = np.unique(questions.image_ids)
     parts = [f"{len(questions):,} questions about {len(image_ids):,} images"]
     if folder.annotations(split).is_file():

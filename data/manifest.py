@@ -63,6 +63,22 @@ class Manifest:
                     "use another store or change the setting"
                 )
 
+    def refuse_unlike(self, path: object, other: "Manifest", other_path: object) -> None:
+        """Raise when the features of two splits are of different kinds; no resize fits any."""
+        resizes = {self.resize, other.resize} - {None}
+        if (self.backbone, self.num_features) != (other.backbone, other.num_features) or (
+            len(resizes) > 1
+        ):
+            raise ValueError(
+                f"{path} holds {self.describe()}, but {other_path} {other.describe()}; a "
+                "model needs features of one kind: make one of the two anew as the other was made"
+            )
+
+    def describe(self) -> str:
+        """The kind of its features in a few words."""
+        resize = "any size" if self.resize is None else f"{self.resize[0]}/{self.resize[1]}"
+        return f"{self.num_features} features a cell of backbone {self.backbone}, resize {resize}"
+
 
 def check_fields(fields: Any) -> None:
     """Raise when a parsed manifest lacks a field or has one of another type."""
@@ -117,13 +133,15 @@ def check_grid(image_id: int, height: int, width: int, resize: tuple[int, int] |
         raise ValueError(
             f"image {image_id} has {height}×{width} = {height * width} cells, but images resized "
             f"to {resize[0]}/{resize[1]} have at most {short}×{long} = {short * long}: these "
-            "features come from another resize; give the one they were made with"
+            "features come from another resize; give the one they were made with: "
+            "resize=[short,long], or resize=null for any"
         )
     if min(height, width) < short and max(height, width) < long:
         raise ValueError(
             f"image {image_id} has {height}×{width} cells, but images resized to "
             f"{resize[0]}/{resize[1]} have {short} cells on the short side or {long} on the long "
-            "one: these features come from another resize; give the one they were made with"
+            "one: these features come from another resize; give the one they were made with: "
+            "resize=[short,long], or resize=null for any"
         )
 
 

@@ -8,6 +8,8 @@ from data.questions import load_annotations, load_questions, match_annotations
 from data.splits import Folder
 from data.vocabulary import Vocabulary
 
+USUAL_THRESHOLD = 8  # VQA-v2's: an answer is learnt when it occurs more often
+
 
 @dataclass(frozen=True)
 class Words:
@@ -31,6 +33,16 @@ class Words:
             AnswerList.from_state(state["answers"], source),
         )
 
+    def notice_of_threshold(self, more_than: int, folder: Folder) -> str:
+        """What to say when the answers were chosen by another threshold than is asked for now."""
+        if self.answers.more_than in (None, more_than):
+            return ""
+        return (
+            f"notice: {folder.answers} was built with "
+            f"data.answers_more_than={self.answers.more_than}, not {more_than}; "
+            "delete it and run `make data` again to change that"
+        )
+
     def refuse_other(self, other: "Words", owner: str, source: str) -> None:
         """Raise when `other`, which belongs to `owner`, are not these words of `source`."""
         self.vocabulary.refuse_other(other.vocabulary.fingerprint, owner, source)
@@ -52,7 +64,7 @@ def annotated_splits(folder: Folder) -> str:
     return "+".join(names)
 
 
-def build_words(folder: Folder, more_than: int = 8) -> Words:
+def build_words(folder: Folder, more_than: int = USUAL_THRESHOLD) -> Words:
     """The words of train and val, written nowhere."""
     splits = annotated_splits(folder)
     questions = load_questions(folder.question_files(splits))
@@ -61,7 +73,7 @@ def build_words(folder: Folder, more_than: int = 8) -> Words:
     return Words(Vocabulary.build(questions.texts), answers, True)
 
 
-def prepare_words(folder: Folder, more_than: int = 8) -> Words:
+def prepare_words(folder: Folder, more_than: int = USUAL_THRESHOLD) -> Words:
     """Build vocabulary.json and answers.json from train and val; what is there already stays."""
     check_threshold(more_than)
     there = [path.is_file() for path in (folder.vocabulary, folder.answers)]

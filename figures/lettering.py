@@ -41,7 +41,8 @@ def measure(text: str, size: float, bold: bool = False) -> float:
 def wrap(text: str, width: float, size: float, bold: bool = False, most: int = 3) -> list[str]:
     """Break a text into lines no wider than `width` points; what does not fit `most` ends in …"""
     lines: list[str] = []
-    rest = printable(text).split(" ")
+    # a number keeps its unit: "3 %" is not broken
+    rest = printable(text).replace(" %", "\u00a0%").split(" ")
     while rest and rest != [""]:
         line, rest = fill_line(rest, width, size, bold)
         lines.append(line)

@@ -2,6 +2,20 @@
 
 import os
 import sys
+from types import TracebackType
+
+
+def tell_interruption(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Ctrl-C before a command begins, while torch is imported, is no error worth a traceback."""
+    if issubclass(kind, KeyboardInterrupt):
+        print("interrupted", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+sys.excepthook = tell_interruption  # Python then ends by the signal itself: 130 in a shell
 
 # read by tqdm on import: a log gets a line of progress each half minute, not ten a second
 if not sys.stderr.isatty():

@@ -48,7 +48,7 @@ def assemble(config: DictConfig, world: World, words: Words, folder: RunFolder |
         choose_dtype(config.runtime.precision, world.device),
         config.optim.clip,
     )
-    validation = open_validation(config, words, world)
+    validation = open_validation(config, words, world, split)
     loader = split.loader(words, config.runtime, world.device.type == "cuda", share_images=False)
     content = describe(config, model, options, words, split)
     training = Training(
@@ -107,9 +107,15 @@ def distribute(model: mcan.MCAN, config: DictConfig, world: World) -> nn.Module:
     return DistributedDataParallel(model) if world.size > 1 else model
 
 
-def open_validation(config: DictConfig, words: Words, world: World) -> Validation:
-    """The split that every epoch ends on."""
+def open_validation(
+    config: DictConfig, words: Words, world: World, trained: Split | None = None
+) -> Validation:
+    """The split that every epoch ends on; its features must be like those that are trained on."""
     split = open_split(config.data, config.val_split, words, config.runtime)
+    if trained is not None:
+        first = trained.stores.stores[0]
+        for store in split.stores.stores:
+            store.manifest.refuse_unlike(store.path, first.manifest, first.path)
     return Validation(
         split.loader(words, config.runtime, world.device.type == "cuda", share_images=True),
         load_annotations(Folder(config.data.root).annotation_files(config.val_split)),

@@ -69,12 +69,9 @@ def print_words(root: Path, more_than: int) -> None:
     words = prepare_words(Folder(root), more_than)
     verb = "built" if words.built else "kept"
     print(f"{verb} {len(words.vocabulary):,} question words and {len(words.answers):,} answers")
-    if words.answers.more_than not in (None, more_than):
-        print(
-            f"notice: {Folder(root).answers} was built with "
-            f"data.answers_more_than={words.answers.more_than}, not {more_than}; "
-            "delete it and run `make data` again to change that"
-        )
+    notice = words.notice_of_threshold(more_than, Folder(root))
+    if notice:
+        print(notice)
 
 
 MAKERS = {"shapes": make_shapes, "vqa_v2": fetch_vqa_v2, "custom": check_custom}

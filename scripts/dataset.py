@@ -10,7 +10,7 @@ from data.examples import Examples, load_examples
 from data.loader import Loader
 from data.splits import Folder
 from data.store_set import StoreSet, open_stores
-from data.words import Words, prepare_words
+from data.words import USUAL_THRESHOLD, Words, prepare_words
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,17 @@ def ensure_dataset(config: DictConfig) -> None:
         from data.shapes.build import build_shapes
 
         build_shapes(Path(config.root), config.seed, num_workers=config.num_workers)
+    elif not config.root:
+        raise ValueError(f"data={config.name} needs the folder of your data: data.root=…")
     elif not Path(config.root).is_dir():
-        raise ValueError(
-            f"there is no data in {config.root}: run make data DATA={config.name} first"
-        )
+        own = config.name == "custom"
+        how = "give your folder with data.root=…" if own else f"run make data DATA={config.name}"
+        raise ValueError(f"there is no data in {config.root}: {how}")
 
 
 def load_words(config: DictConfig) -> Words:
     """The folder's vocabulary and answers, built on first use."""
-    more_than = config.get("answers_more_than", 8)
+    more_than = config.get("answers_more_than", USUAL_THRESHOLD)
     return prepare_words(Folder(config.root), more_than)
 
 

@@ -165,6 +165,11 @@ def read_questions(folder: Folder, split: str) -> Questions:
     """The questions of a split; a file that says it is another split's is refused."""
     names = split_names(split)
     files = folder.question_files(split)
+    for path in files:
+        if not path.is_file():
+            there = [name for name in SUBTYPES if folder.questions(name).is_file()]
+            choice = f"; choose split={' or split='.join(there)}" if there else ""
+            raise FileNotFoundError(f"{path} does not exist{choice}")
     questions = load_questions(files)
     official = {subtype for subtype, _ in SUBTYPES.values()}
     for name, path, found in zip(names, files, questions.subtype.split("+"), strict=False):

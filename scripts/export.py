@@ -145,9 +145,7 @@ def tell_where_to_upload(files: dict[str, Path], parts: dict[str, Questions]) ->
             f"{files['test-dev'].name} is for older servers, which take the test-dev ids alone"
         )
     if not {"test", "test-dev"} & set(files):
-        lines.append(
-            "score it offline: python -m scripts.score questions=… annotations=… results=…"
-        )
+        lines.append('score it offline: make score ARGS="questions=… annotations=… results=…"')
     return "\n".join(lines)
 
 

@@ -103,12 +103,15 @@ def mark_pick(panels: Sequence[Any], pick: Pick, lams: Sequence[float]) -> None:
         label = "picked in the folds" if axes is panels[0] and low < high else "_"
         axes.axvspan(low, high, color="0.5", alpha=0.25, linewidth=0, label=label)
         axes.axvline(where[pick.lam], color="0.2", linestyle="--", linewidth=1)
+    # on the side where there is room: a label at the right end would leave the panel
+    at_right = where[pick.lam] ** 2 > where[lams[0]] * where[lams[-1]]
     panels[0].annotate(
         f"picked λ = {pick.lam:g}",
         (where[pick.lam], 1.0),
         xycoords=("data", "axes fraction"),
-        xytext=(4, -12),
+        xytext=(-4 if at_right else 4, -12),
         textcoords="offset points",
+        horizontalalignment="right" if at_right else "left",
         fontsize=9,
     )
 

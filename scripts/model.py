@@ -53,7 +53,9 @@ def refuse_other_settings(config: DictConfig, before: dict[str, Any]) -> None:
     now: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
     for name in ("seed", "train_split", "model", "attention", "optim"):
         old, new = flatten(name, before[name]), flatten(name, now[name])
-        for key in sorted({*old, *new} - {"optim.epochs"}):
+        keys = sorted({*old, *new} - {"optim.epochs"})
+        # a head's name first: the options of another head differ because of it
+        for key in sorted(keys, key=lambda key: key != "attention.name"):
             if old.get(key) != new.get(key):
                 raise ValueError(
                     f"the run to resume was started with {key}={old.get(key)}, not {new.get(key)}; "

@@ -7,17 +7,21 @@ from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import HydraException
 
 WORD = re.compile(r"([+~]*[\w/][\w./@-]*)=(.*)", re.DOTALL)  # no flag such as --config-dir=x
+NAMES = re.compile(r"\[([^\[\]{}'\"]+)\]")  # a list of names: nothing nested, nothing quoted
 
 
 def quote_value(word: str) -> str:
     """Quote the value of a word that Hydra cannot read, as in results=/tmp/é(1).json.
 
-    What begins like a list or a mapping is left as it is: it is a broken one, not a name.
+    Each name of a plain list is quoted so. What else begins like a list or a mapping is left as it
+    is: it is a broken one, not a name.
     """
     match = WORD.fullmatch(word)
-    if match is None or match[2].startswith(("[", "{")) or can_parse(word):
+    if match is None or can_parse(word):
         return word
-    return f"{match[1]}={quote_text(match[2])}"
+    if (names := NAMES.fullmatch(match[2])) is not None:
+        return f"{match[1]}=[{','.join(quote_text(name.strip()) for name in names[1].split(','))}]"
+    return word if match[2].startswith(("[", "{")) else f"{match[1]}={quote_text(match[2])}"
 
 
 def quote_text(value: object) -> str:

@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -132,8 +133,8 @@ def tell_use(pick: Pick, trained: Trained, files: list[Path]) -> str:
     else:
         lines.append(
             f"for k_max = {pick.k_max} use attention.lam={pick.lam:g} (it was trained with "
-            f"{trained.options['lam']:g}): python -m scripts.evaluate checkpoint={trained.path} "
-            f"attention.lam={pick.lam:g}"
+            f"{trained.options['lam']:g}): make evaluate CHECKPOINT={quote(str(trained.path))} "
+            f"ARGS=attention.lam={pick.lam:g}"
         )
     return "\n".join(lines)
 

@@ -7,6 +7,8 @@ from typing import Any
 MISSING = "???"  # the config's own value of what a user must give: a path
 FREE = ("attention",)  # groups that check their own settings, as a head of one's own must
 OPTIONAL = ("resize", "launcher.gres")  # may be null although the config has a value
+TEXTS = ("name", "init_from", "glove", "device", "stage_to")  # text although the config has null
+LARGEST_SEED = 2**63 - 1
 
 
 def find_problems(settings: Any, defaults: Any, prefix: str = "") -> Iterator[str]:
@@ -20,6 +22,10 @@ def find_problems(settings: Any, defaults: Any, prefix: str = "") -> Iterator[st
                 yield from find_problems(value, defaults[key], f"{name}.")
         elif not (value is None and name in OPTIONAL) and not is_like(value, defaults[key]):
             yield describe_type(name, value, defaults[key])
+        elif key in TEXTS and defaults[key] is None and not isinstance(value, str | None):
+            yield describe_type(name, value, "")
+        elif key == "seed" and not 0 <= value <= LARGEST_SEED:
+            yield f"{name} must be a whole number from 0 to 2^63 - 1, not {value}"
 
 
 def is_like(value: Any, default: Any) -> bool:

@@ -1,6 +1,7 @@
 """How a training ended, for the person who started it."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from omegaconf import DictConfig
@@ -37,13 +38,16 @@ def list_files(folder: Path, num_figures: int) -> list[str]:
     lines = [f"best.pt, last.pt, config.yaml and metrics.jsonl are in {folder}"]
     if num_figures:
         lines.append(f"{num_figures} figures of its attention are in {folder / 'figures'}")
-    return [*lines, f"curves and maps: {BOARD} --logdir {folder.parent}"]
+    return [*lines, f"curves and maps: {BOARD} --logdir {quote(str(folder.parent))}"]
 
 
 def suggest(config: DictConfig, folder: Path) -> list[str]:
     """What to run next."""
-    commands = [f"make evaluate CHECKPOINT={folder}"]
+    run = quote(str(folder))
+    commands = [f"make evaluate CHECKPOINT={run}"]
     if "lam" in config.attention:
-        commands.append(f"make lambda CHECKPOINT={folder}")
-    commands += [f"make gallery CHECKPOINTS={folder}", f"make export CHECKPOINT={folder}"]
+        commands.append(f"make lambda CHECKPOINT={run}")
+    commands.append(f"make gallery CHECKPOINTS={run}")
+    if Folder(config.data.root).questions("test").is_file():
+        commands.append(f"make export CHECKPOINT={run}")
     return ["next:", *(f"  {each}" for each in commands)]

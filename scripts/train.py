@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from data.splits import overlap
-from data.words import Words
+from data.splits import Folder, overlap
+from data.words import USUAL_THRESHOLD, Words
 from mcan.processes import World, join_world, leave_world
 from mcan.run_folder import RunFolder
 from mcan.stopping import PREEMPTED, StoppedOnRequestError
@@ -90,7 +90,7 @@ def draw_figures(config: DictConfig, folder: Path, world: World) -> int:
 def prepare_data(config: DictConfig) -> None:
     """What must be there before every process reads it."""
     ensure_dataset(config.data)
-    load_words(config.data)
+    warn_of_threshold(config.data)
     warn_of_overlap(config.train_split, config.val_split)
 
 
@@ -102,6 +102,15 @@ def warn_of_overlap(trained: str, validated: str) -> None:
             f"WARNING: {'+'.join(seen)} is trained on: its accuracy says little of new questions",
             flush=True,
         )
+
+
+def warn_of_threshold(config: DictConfig) -> None:
+    """Build the words where there are none; say so when those there are not what was asked for."""
+    words = load_words(config)
+    asked = config.get("answers_more_than", USUAL_THRESHOLD)
+    notice = words.notice_of_threshold(asked, Folder(config.root))
+    if notice and asked != USUAL_THRESHOLD:  # who names none takes what is there
+        print(notice, flush=True)
 
 
 def prepare_runtime(config: DictConfig, world: World) -> None:

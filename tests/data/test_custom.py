@@ -13,11 +13,11 @@ from tests.data.official_files import make_question, real_folder
 from tests.data.sample_folder import add_images, fill_folder
 
 
-def write_store(folder: Folder, split: str, ids: range) -> None:
+def write_store(folder: Folder, split: str, ids: range, backbone: str = "patch") -> None:
     """A feature store for these images."""
     folder.store(split).parent.mkdir(exist_ok=True)
     sizes = dict.fromkeys(ids, (2, 3))
-    with StoreWriter(folder.store(split), sizes, 5, source="test", backbone="patch") as store:
+    with StoreWriter(folder.store(split), sizes, 5, source="test", backbone=backbone) as store:
         for image_id in ids:
             store.write(image_id, np.ones((6, 5), dtype=np.float16))
 
@@ -50,6 +50,25 @@ def test_a_store_that_lacks_an_image_is_noted(tmp_path: Path) -> None:
     write_store(folder, "val", range(2000, 2020))
     (lacking,) = take_inventory(folder).lacking
     assert "lacks 1 images, such as 1019" in lacking
+
+
+def test_stores_of_different_backbones_are_noted(tmp_path: Path) -> None:
+    folder = fill_folder(tmp_path)
+    write_store(folder, "train", range(1000, 1020))
+    write_store(folder, "val", range(2000, 2020), backbone="R-50")
+    (lacking,) = take_inventory(folder).lacking
+    assert f"{folder.store('val')} holds 5 features a cell of backbone R-50" in lacking
+    assert f"but {folder.store('train')} 5 features a cell of backbone patch" in lacking
+
+
+def test_a_split_without_a_question_is_noted(tmp_path: Path) -> None:
+    folder = fill_folder(tmp_path)
+    write_json(folder.questions("val"), {"questions": []})
+    write_json(folder.annotations("val"), {"annotations": []})
+    write_store(folder, "train", range(1000, 1020))
+    write_store(folder, "val", range(2000, 2020))
+    (lacking,) = take_inventory(folder).lacking
+    assert lacking == "val: v2_OpenEnded_mscoco_val2014_questions.json holds no questions"
 
 
 def test_missing_val_files_are_noted(tmp_path: Path) -> None:

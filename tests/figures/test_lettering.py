@@ -30,6 +30,12 @@ def test_wrapping_loses_no_word_unless_it_says_so():
     assert text.startswith(" ".join(shortened)[:-1])
 
 
+@pytest.mark.parametrize("width", range(40, 200, 8))
+def test_a_number_is_not_parted_from_its_percent_sign(width):
+    lines = wrap("Answers: red, 29 %; blue, 20 %; green, 6 %; pink, 4 %", width, 8.0, most=9)
+    assert not [line for line in lines if line.startswith("%")]
+
+
 def test_a_word_wider_than_the_line_is_broken():
     word = "x" * 200
     assert "".join(wrap(word, 100, 8.0, most=99)) == word

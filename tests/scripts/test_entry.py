@@ -1,5 +1,7 @@
 """A user's mistake on the command line: one sentence, exit code 2, nothing else."""
 
+import os
+import signal
 import subprocess
 import sys
 
@@ -65,7 +67,12 @@ def test_the_command_itself_exits_with_two_and_prints_no_traceback(tmp_path):
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["data=custom", "data.root=/no/where"], "there is no data in /no/where"),
+        (["data=custom"], "data=custom needs the folder of your data: data.root=…"),
+        (
+            ["data=custom", "data.root=/no/where"],
+            "no data in /no/where: give your folder with data",
+        ),
+        (["data=vqa_v2", "data.root=/no/where"], "no data in /no/where: run make data DATA=vqa_v2"),
         (["modules=[no_such_module]"], "the module 'no_such_module' named in modules="),
         (["runtime.device=gpu"], "there is no device 'gpu'"),
     ],
@@ -75,3 +82,17 @@ def test_a_wrong_value_is_named(monkeypatch, capsys, words, named):
     assert code == 2
     assert named in error
     assert "Traceback" not in error
+
+
+def test_an_interruption_while_modules_are_imported_leaves_no_traceback(tmp_path):
+    (tmp_path / "torch.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "scripts.train"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert done.returncode == -signal.SIGINT  # what a shell calls 130
+    assert done.stderr == "interrupted\n"

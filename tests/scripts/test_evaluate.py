@@ -14,7 +14,9 @@ from data.splits import Folder
 from data.store import FeatureStore
 from mcan.checkpoint import load_checkpoint
 from scripts import evaluate, score
+from scripts.evaluation import read_questions
 from scripts.trained import load_trained
+from tests.data.sample_folder import fill_folder
 from tests.small_models import listing, run_here
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
@@ -227,3 +229,11 @@ def test_an_output_that_cannot_be_written_is_told_before_the_work(peaky_run, tmp
     assert code == 2
     assert "is a file, not a folder" in error
     assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_a_split_without_questions_names_those_there_are(tmp_path):
+    folder = fill_folder(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"test2015_questions.json does not exist; choose "):
+        read_questions(folder, "test")
+    with pytest.raises(FileNotFoundError, match=r"choose split=train or split=val$"):
+        read_questions(folder, "val+test")

@@ -61,6 +61,17 @@ FEATURES = ("features", "source=s", "output=o")
         (("bench.__main__", "rounds=0"), "rounds is 0, expected at least 1"),
         (("data", "zzzz=1"), "there is no setting 'zzzz'; there are data"),
         (("data", "~data.force"), "force"),
+        (("train", "name=7"), "name must be text, such as a path, not 7; quote it: \"name='7'\""),
+        (("train", "init_from=7"), "init_from must be text, such as a path, not 7"),
+        (("train", "glove=[a]"), "glove must be text, such as a path, not [a]"),
+        (("train", "runtime.stage_to=7"), "runtime.stage_to must be text"),
+        (("train", "runtime.device=0"), "runtime.device must be text"),
+        (("train", "seed=-1"), "seed must be a whole number from 0 to 2^63 - 1, not -1"),
+        (
+            ("train", f"seed={2**63}"),
+            f"seed must be a whole number from 0 to 2^63 - 1, not {2**63}",
+        ),
+        (("data", "data.seed=-1"), "data.seed must be a whole number from 0"),
     ],
 )
 def test_a_setting_of_another_type_ends_in_one_sentence(
@@ -154,6 +165,12 @@ def test_other_values_are_named_with_their_key(settings):
 def test_a_value_that_the_grammar_lacks_is_quoted_to_the_letter(value):
     quoted = quote_value(f"results={value}")
     assert OverridesParser.create().parse_override(quoted).value() == value
+
+
+@pytest.mark.parametrize("names", [["runs/größe", "b"], ["runs/模型"], ["a b(1)", "é"]])
+def test_names_in_a_list_that_the_grammar_lacks_are_quoted_to_the_letter(names):
+    quoted = quote_value(f"checkpoints=[{', '.join(names)}]")
+    assert OverridesParser.create().parse_override(quoted).value() == names
 
 
 @pytest.mark.parametrize(

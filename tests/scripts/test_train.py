@@ -184,14 +184,20 @@ def test_of_two_processes_in_one_folder_exactly_one_goes_on(words, runs):
 
 
 @pytest.mark.parametrize(
-    "change", ["attention=discrete", "model.hidden=8", "seed=2", "optim=paper"]
+    ("change", "named"),
+    [
+        ("attention=discrete", "attention.name=multimodal, not discrete"),
+        ("model.hidden=8", "model.hidden="),
+        ("seed=2", "seed="),
+        ("optim=paper", "optim."),
+    ],
 )
-def test_a_run_does_not_go_on_with_other_settings(words, runs, reference, command, change):
+def test_a_run_does_not_go_on_with_other_settings(words, runs, reference, command, change, named):
     before = end_state(reference)
     kept = [w for w in words if not (change == "attention=discrete" and w.startswith("attention"))]
     code, error = command(*kept, "name=reference", "resume=true", change)
     assert code == 2
-    assert "the run to resume was started with " in error
+    assert f"the run to resume was started with {named}" in error
     assert_same(end_state(reference), before)
 
 
