@@ -1,5 +1,6 @@
 """How every command starts: Hydra composes its config; a user's mistake ends it in one sentence."""
 
+import faulthandler
 import os
 import re
 import sys
@@ -29,6 +30,7 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callab
                 fail(error)
 
         def main() -> None:
+            name_fatal_signals()
             sys.argv[1:] = map(quote_value, sys.argv[1:])
             overrides = [word for word in sys.argv[1:] if not word.startswith("-")]
             try:
@@ -44,6 +46,12 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callab
         return main
 
     return decorate
+
+
+def name_fatal_signals() -> None:
+    """Have a crash say where it happened; a store cut during a copy then names its file."""
+    if sys.__stderr__ is not None and not faulthandler.is_enabled():
+        faulthandler.enable(sys.__stderr__)
 
 
 def check(config_name: str, overrides: list[str]) -> None:

@@ -42,7 +42,7 @@ class Run:
         path = self.folder / "config.yaml"
         try:
             settings = OmegaConf.to_container(OmegaConf.load(path))
-            if not isinstance(settings, dict) or type(settings["optim"]["epochs"]) is not int:  # type: ignore[call-overload]
+            if not isinstance(settings, dict) or type(settings["optim"]["epochs"]) is not int:
                 raise TypeError("it has no optim.epochs")
         except FileNotFoundError:
             raise

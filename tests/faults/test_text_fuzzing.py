@@ -19,8 +19,10 @@ from tests.faults.fuzzing import CASES
 DROPPED = ".,'!?\"()*#:;"
 ANY = st.text(st.characters(codec="utf-8"), max_size=60)  # all but lone surrogates
 # where the official rules do something: marks, digits, articles, number words, odd spaces
-PIECES = [*MARKS, ".", ",", " ", "  ", "\n", "\t", "\r", "\u00a0", "\u3000", "\u2028", "1", "2,0",
-          "٣", "a", "an", "the", "The", "ten", "None", "dont", "wont", "İ", "ß", "'", "…"]  # fmt: skip
+PIECES = [
+    *MARKS, ".", ",", " ", "  ", "\n", "\t", "\r", "\u00a0", "\u3000", "\u2028", "1", "2,0", "٣",
+    "a", "an", "the", "The", "ten", "None", "dont", "wont", "İ", "ß", "'", "…",
+]  # fmt: skip
 ANSWERS = st.one_of(ANY, st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 
 
