@@ -19,6 +19,7 @@ from scripts.dataset import ensure_dataset, load_words
 from scripts.entry import command
 from scripts.examples import draw_examples
 from scripts.model import import_modules
+from scripts.settings import require_text
 from scripts.summary import summarise
 from scripts.trained import load_trained
 
@@ -118,8 +119,10 @@ def open_folder(config: DictConfig, world: World) -> RunFolder | None:
     """The run's folder, opened by the first process alone; a problem there ends all of them."""
     folder, problem = None, None
     if world.is_first:
-        name = config.name or f"{config.data.name}-{config.attention.name}-seed{config.seed}"
         try:
+            name = f"{config.data.name}-{config.attention.name}-seed{config.seed}"
+            if config.name:
+                name = require_text("name", config.name)
             folder = RunFolder(Path(config.runs) / name, config.resume)
             if not (folder.path / "config.yaml").is_file():
                 folder.write_text("config.yaml", OmegaConf.to_yaml(config))
