@@ -112,7 +112,7 @@ def read_extent(response: Any, have: int) -> tuple[int, int | None]:
 
 
 def read_total(extent: str | None) -> int | None:
-    """The length of the whole file in "20", or in a Content-Range: "bytes 10-19/20", "bytes */20"."""
+    """The length of the whole file in "20", "bytes 10-19/20" or "bytes */20"."""
     last = (extent or "").rsplit("/", 1)[-1].strip()
     return int(last) if re.fullmatch(r"[0-9]{1,18}", last) else None
 
