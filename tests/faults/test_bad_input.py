@@ -1,26 +1,16 @@
 """Mistakes in the data: an image missing, an image twice, results that do not fit the questions."""
 
 import json
-import shutil
 
 import numpy as np
 import pytest
 
 from data.questions import load_questions
-from data.splits import Folder
 from data.store import FeatureStore
 from data.store_writer import StoreWriter
 from scripts import score, train
 from tests.small_models import run_here
 from tests.small_runs import settings
-
-
-@pytest.fixture
-def data(small_dataset, tmp_path):
-    """A copy of the dataset without its pictures."""
-    ignore = shutil.ignore_patterns("images", "human_attention")
-    shutil.copytree(small_dataset, tmp_path / "data", ignore=ignore)
-    return Folder(tmp_path / "data")
 
 
 def rewrite(path, change):
@@ -45,6 +35,13 @@ def refuse_training(data, tmp_path, *more):
     assert error.startswith("error: ")
     assert not (tmp_path / "runs" / "refused").exists()
     return error
+
+
+def test_a_run_whose_name_is_a_number_is_refused(data, tmp_path):
+    words = settings(data.root, tmp_path / "runs", "name=2024")
+    code, _, error = run_here(train.main, *words, quiet=[])
+    assert (code, error.count("\n")) == (2, 1)
+    assert "name must be text" in error
 
 
 def test_a_question_without_its_image_is_named(data, tmp_path):

@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pytest
 
-from data.splits import Folder
 from data.store import FeatureStore
 from scripts import evaluate, verify_features
 from tests.data.sample_features import write_sample
@@ -32,14 +31,6 @@ def test_a_damaged_store_is_refused_and_crashes_nobody(tmp_path, mode, num_cases
     assert len(verdicts) == num_cases
     assert not [verdict for verdict in verdicts if verdict not in ("refused", "same")]
     assert "refused" in verdicts
-
-
-@pytest.fixture
-def data(small_dataset, tmp_path):
-    """A copy of the dataset without its pictures."""
-    ignore = shutil.ignore_patterns("images", "human_attention")
-    shutil.copytree(small_dataset, tmp_path / "data", ignore=ignore)
-    return Folder(tmp_path / "data")
 
 
 def put_nan(path, row):
