@@ -122,6 +122,9 @@ test-gpu: $(STAMP)  ## run the tests that need a GPU
 test-slurm: $(VENV)/.slurm  ## run the tests that need Slurm, on a cluster of their own
 	@$(RUN) -m pytest -q -m slurm $(ARGS)
 
+test-faults: $(STAMP)  ## kill, fill the disk, damage files, cut off processes: nothing is lost
+	@$(RUN) -m pytest -m faults $(ARGS) tests/faults
+
 test-mutants: $(STAMP)  ## break each formula once; every break must fail a test
 	@$(RUN) -m tests.mutants $(ARGS)
 

@@ -13,6 +13,7 @@ from attention.options import Covariance, Floor, one_of, variance_or_cell
 # location (…, 5) = [μ_u, μ_v, Σ_uu, Σ_uv, Σ_vv], its raw moments as (…, 6) = Σ_ℓ w_ℓ φ(x_ℓ).
 
 DEAD = 1e-12  # a component with less mass keeps its last mean and covariance
+NOTHING = 1e-30  # a sum of weights that says nothing
 
 
 def moment_match(
@@ -67,7 +68,8 @@ def variance_floor(floor: Floor, grid: Grid) -> Tensor:
 def as_distribution(weights_BL: Tensor, grid: Grid) -> tuple[Tensor, Grid]:
     """Weights in float64, summing to 1 over each image's real cells, and the grid on their device.
 
-    Weights that are zero everywhere say nothing: they count as the same weight on every cell.
+    Weights that are zero everywhere say nothing: they count as the same weight on every cell. So do
+    weights whose sum is so small that the gradient of dividing by it would overflow.
     """
     expected = (len(grid), grid.num_cells)
     if weights_BL.shape != expected:
@@ -77,7 +79,8 @@ def as_distribution(weights_BL: Tensor, grid: Grid) -> tuple[Tensor, Grid]:
         )
     grid = grid.to(weights_BL.device)
     weights_BL = weights_BL.double() if grid.is_uniform else weights_BL.double() * grid.mask
-    weights_BL = torch.where(weights_BL.sum(-1, keepdim=True) > 0, weights_BL, grid.mask.double())
+    says_something = weights_BL.sum(-1, keepdim=True) > NOTHING
+    weights_BL = torch.where(says_something, weights_BL, grid.mask.double())
     return weights_BL / weights_BL.sum(-1, keepdim=True), grid
 
 

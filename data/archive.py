@@ -58,6 +58,10 @@ def check_member(member: zipfile.ZipInfo, archive: Path) -> None:
         problem = "would leave the folder it is unpacked into"
     elif kind not in (0, stat.S_IFREG):
         problem = "is a link or a device, not a file"
+    elif member.header_offset < 0:
+        problem = "lies outside the archive"
+    elif member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        problem = f"is compressed in a way (number {member.compress_type}) that is not read here"
     else:
         return
     raise ValueError(f"{archive}: member {name!r} {problem}; nothing was unpacked")

@@ -103,18 +103,18 @@ def read_extent(response: Any, have: int) -> tuple[int, int | None]:
     """Where the body of an answer begins in the file, and how long the file is, when it says so."""
     if response.status == 206:
         extent = response.headers.get("Content-Range", "")
-        match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", extent.strip())
+        match = re.fullmatch(r"bytes ([0-9]{1,18})-[0-9]+/([0-9]+|\*)", extent.strip())
         if match is None:
             raise http.client.HTTPException(f"the range '{extent}' makes no sense")
         return int(match[1]), read_total(extent)
     length = response.headers.get("Content-Length")
-    return 0, int(length) if length is not None and length.isdigit() else None
+    return 0, read_total(length)
 
 
 def read_total(extent: str | None) -> int | None:
-    """The length of the whole file in a Content-Range such as "bytes 10-19/20" or "bytes */20"."""
+    """The length of the whole file in "20", "bytes 10-19/20" or "bytes */20"."""
     last = (extent or "").rsplit("/", 1)[-1].strip()
-    return int(last) if last.isdigit() else None
+    return int(last) if re.fullmatch(r"[0-9]{1,18}", last) else None
 
 
 def size_of(part: Path) -> int:

@@ -38,10 +38,22 @@ def take_text(entry: Any, key: str, where: str) -> str:
     """A text of an entry."""
     value = entry.get(key) if isinstance(entry, dict) else None
     if type(value) is str:
+        if not value.isascii():
+            refuse_surrogates(value, key, where)
         return value
     if not isinstance(entry, dict) or key not in entry:
         raise ValueError(f"{where} has no '{key}'")
     raise ValueError(f"{where}: '{key}' must be a string, not {value!r:.60}")
+
+
+def refuse_surrogates(text: str, key: str, where: str) -> None:
+    """Raise where JSON holds half of a character, which no file can hold as text."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{where}: '{key}' holds {text[error.start]!r}, which is not valid Unicode; correct it"
+        ) from None
 
 
 def refuse_duplicates(ids: Sequence[int], paths: Sequence[str | Path]) -> None:

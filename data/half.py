@@ -19,6 +19,11 @@ def to_half(image_id: int, rows: np.ndarray | torch.Tensor) -> np.ndarray:
     raise ValueError(f"image {image_id} has features that are NaN or infinite")
 
 
+def find_bad_row(half: np.ndarray) -> int:
+    """The first row of (L, F) that has a number that is not finite."""
+    return int(np.flatnonzero(~np.isfinite(half).all(axis=1))[0])
+
+
 def is_finite(half: np.ndarray) -> bool:
     """True when no float16 of the array is NaN or infinite."""
     # by bits (an exponent of ones): 13 times faster than numpy's isfinite

@@ -60,6 +60,8 @@ class Window:
         while True:
             try:
                 value, end = self.decoder.raw_decode(self.text, self.position)
+            except RecursionError as error:
+                raise ValueError(f"{self.path} is not valid JSON: {error}") from None
             except ValueError as error:
                 if self.read():
                     continue
@@ -71,7 +73,10 @@ class Window:
 
     def read(self) -> bool:
         """Drop what is behind, read on; False at the end of the file."""
-        more = self.file.read(max(CHUNK, len(self.text) - self.position))
+        try:
+            more = self.file.read(max(CHUNK, len(self.text) - self.position))
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{self.path} is not valid JSON: {error}") from None
         if more:
             self.text, self.position = self.text[self.position :] + more, 0
         return bool(more)

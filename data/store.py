@@ -3,8 +3,9 @@
 import mmap
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
+from types import FunctionType, TracebackType
 from typing import Self
 
 import numpy as np
@@ -51,6 +52,7 @@ class FeatureStore:
         count = self.manifest.num_cells * self.num_features
         flat = np.frombuffer(self.map, np.float16, count, header.data_offset)
         self.features = flat.reshape(-1, self.num_features)  # (all cells, F), read-only
+        self.copy_mapped = name_copy(self.path)
 
     def __len__(self) -> int:
         return len(self.image_ids)
@@ -83,24 +85,34 @@ class FeatureStore:
 
     def view(self, place: int) -> np.ndarray:
         """Give the rows (L, F) of the image at a position without copying."""
+        self.refuse_cut(place)
         start = int(self.offsets[place])
         return self.features[start : start + int(self.heights[place]) * int(self.widths[place])]
 
     def copy_rows(self, place: int, out: np.ndarray) -> None:
         """Copy the rows of the image at a position into `out` (L, F), float16 and contiguous."""
         if self.reader == "mmap":
-            np.copyto(out, self.view(place))
+            self.copy_mapped(out, self.view(place))
             return
         target = out.reshape(-1).view(np.uint8).data
         offset = self.header.data_offset + int(self.offsets[place]) * self.num_features * 2
         while len(target):
             count = os.preadv(self.descriptor, [target], offset)
             if count == 0:
-                raise ValueError(
-                    f"{self.path} ends inside image {self.image_ids[place]}: it was truncated "
-                    "while in use; copy or make it again"
-                )
+                raise self.cut(place)
             target, offset = target[count:], offset + count
+
+    def refuse_cut(self, place: int) -> None:
+        """Raise when the file has become shorter: to read a map of what is gone is fatal."""
+        if os.fstat(self.descriptor).st_size < self.header.file_bytes:
+            raise self.cut(place)
+
+    def cut(self, place: int) -> ValueError:
+        """The error of a file that became shorter."""
+        return ValueError(
+            f"{self.path} was truncated while in use (image {self.image_ids[place]} was to be "
+            "read); copy or make it again, and start again"
+        )
 
     def advise(self, place: int) -> None:
         """Ask the system to fetch an image's pages from disk in one go, not page by page."""
@@ -150,6 +162,21 @@ class FeatureStore:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def copy_array(out: np.ndarray, rows: np.ndarray) -> None:
+    np.copyto(out, rows)
+
+
+def name_copy(path: Path) -> Callable[[np.ndarray, np.ndarray], None]:
+    """`copy_array` as a function that a fatal signal's trace names by the store's file.
+
+    A store that is cut during a copy, after its size was looked at, still kills with SIGBUS. No
+    Python runs then, but faulthandler prints the file and name of the code that was running.
+    """
+    name = "truncated_while_in_use"
+    code = copy_array.__code__.replace(co_filename=str(path), co_name=name, co_qualname=name)
+    return FunctionType(code, globals())
 
 
 def read_identity(status: os.stat_result) -> tuple[int, int, int, int]:

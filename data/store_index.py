@@ -69,7 +69,9 @@ def read_index(descriptor: int, header: Header, path: object) -> StoreIndex:
             shape = file["features"].shape
     except KeyError as error:
         raise ValueError(f"{path} lacks a part of a feature store: {error}") from None
-    except (OSError, RuntimeError, TypeError) as error:
+    except Exception as error:  # h5py raises whatever damaged metadata lead to
+        if str(error).startswith(str(path)):
+            raise
         raise ValueError(f"{path} cannot be read as HDF5: {error}") from None
     check_index(index, shape, path)
     return index

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from data.half import find_bad_row, is_finite
 from data.stage import stage_store
 from data.store import FeatureStore
 
@@ -82,6 +83,15 @@ class StoreSet:
     def advise(self, place: int) -> None:
         """Ask the system to fetch the pages of the image at a position."""
         self.stores[self.numbers[place]].advise(int(self.places[place]))
+
+    def find_bad_row(self, image_ids: np.ndarray) -> str | None:
+        """Name the first row, by image, that has a number that is not finite; None without one."""
+        for place in self.positions(np.unique(image_ids)).tolist():
+            store: FeatureStore = self.stores[self.numbers[place]]
+            rows = store.view(int(self.places[place]))
+            if not is_finite(rows):
+                return f"row {find_bad_row(rows)} of image {self.image_ids[place]} in {store.path}"
+        return None
 
     def exceeds_memory(self) -> bool:
         """True when the files are too large to stay in this machine's page cache."""

@@ -9,7 +9,7 @@ import numpy as np
 from tqdm import tqdm
 
 from data.entries import name_ids
-from data.half import is_finite
+from data.half import find_bad_row, is_finite
 from data.manifest import Manifest, check_resize
 from data.questions import load_questions
 from data.store import FeatureStore
@@ -65,9 +65,10 @@ def check_images(store: FeatureStore, paths: Sequence[str | Path]) -> int:
 def check_rows(store: FeatureStore) -> None:
     """Read all rows; raise when some are not finite or not what was written, naming the images."""
 
-    def check(place: int) -> tuple[int, bool, bool]:
+    def check(place: int) -> tuple[int, str, bool]:
         rows = store.view(place)
-        return place, is_finite(rows), zlib.crc32(rows.data) == store.checksums[place]
+        bad = "" if is_finite(rows) else f"{store.image_ids[place]} (row {find_bad_row(rows)})"
+        return place, bad, zlib.crc32(rows.data) == store.checksums[place]
 
     bar = tqdm(
         run_threads(check, range(len(store)), choose_threads(0)),
@@ -75,19 +76,19 @@ def check_rows(store: FeatureStore) -> None:
         desc=f"verify {store.path.name}",
         unit="image",
     )
-    infinite, changed = [], []
-    for place, finite, same in bar:
-        if not finite:
-            infinite.append(place)
+    infinite: dict[int, str] = {}
+    changed: dict[int, str] = {}
+    for place, bad, same in bar:
+        if bad:
+            infinite[place] = bad
         elif not same:
-            changed.append(place)
-    for places, what in (
+            changed[place] = str(store.image_ids[place])
+    for images, what in (
         (infinite, "hold NaN or infinite features"),
         (changed, "do not match their checksum"),
     ):
-        if places:
-            image_ids = store.image_ids[np.sort(places)]
+        if images:
+            named = name_ids(images[place] for place in sorted(images))
             raise ValueError(
-                f"{store.path}: {len(places)} images {what}: {name_ids(image_ids.tolist())}; "
-                "copy or make the store again"
+                f"{store.path}: {len(images)} images {what}: {named}; copy or make the store again"
             )

@@ -62,7 +62,7 @@ def predict(
                 *(column.cpu() for column in count_components(attended)),
             )
         )
-    return Predictions(*gather_rows(columns, world))
+    return as_predictions(columns, world)
 
 
 @torch.inference_mode()
@@ -87,7 +87,7 @@ def predict_together(
         columns.append(
             (batch.question_ids.clone(), best.indices.cpu(), best.values.float().cpu(), none, none)
         )
-    return Predictions(*gather_rows(columns, world))
+    return as_predictions(columns, world)
 
 
 def look(
@@ -122,6 +122,18 @@ def count_collapsed(mixture: Mixture) -> Tensor:
     number = torch.arange(sigma.shape[2], device=sigma.device)
     in_use = number < mixture.num_components[..., None]
     return ((determinant < COLLAPSED) & in_use).sum(-1)
+
+
+def as_predictions(columns: Sequence[tuple[Tensor, ...]], world: World) -> Predictions:
+    """All processes' answers; raise where one is no number: it would count as an answer."""
+    predictions = Predictions(*gather_rows(columns, world))
+    bad = predictions.question_ids[predictions.probabilities.isnan()].tolist()
+    if bad:
+        raise ValueError(
+            f"the network's answers to {len(bad)} questions, the first is {bad[0]}, are NaN: its "
+            "weights or the features of that image are damaged; look with make verify-features"
+        )
+    return predictions
 
 
 def gather_rows(columns: Sequence[tuple[Tensor, ...]], world: World) -> list[Tensor]:

@@ -48,10 +48,7 @@ class RunFolder:
 
     def metrics(self) -> list[dict[str, Any]]:
         """The lines written so far."""
-        if not self.metrics_file.is_file():
-            return []
-        lines = self.metrics_file.read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in lines if line.strip()]
+        return read_metrics(self.metrics_file)
 
     def keep_metrics(self, lines: list[dict[str, Any]]) -> None:
         """Replace all lines: an epoch that is trained again leaves one line, not two."""
@@ -100,3 +97,24 @@ class RunFolder:
     def close(self) -> None:
         """Let others use the folder."""
         self._lock.close()
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """The lines of a metrics.jsonl, none where there is no file; a damaged line is named."""
+    if not path.is_file():
+        return []
+    lines = []
+    for number, text in enumerate(path.read_bytes().split(b"\n"), 1):
+        if not text.strip():
+            continue
+        try:
+            line = json.loads(text)
+        except (ValueError, RecursionError):
+            line = None
+        if not isinstance(line, dict):
+            raise ValueError(
+                f"{path}: line {number} is damaged; resuming the run (resume=true) writes the file "
+                "anew from its checkpoint"
+            )
+        lines.append(line)
+    return lines

@@ -53,6 +53,14 @@ class Plan:
         return self.learning_rate.at(progress.epoch, progress.global_step, num_steps)
 
 
+class NotFiniteError(FloatingPointError):
+    """A step went wrong; `question_ids` are those whose loss may be to blame."""
+
+    def __init__(self, message: str, question_ids: Sequence[int]) -> None:
+        super().__init__(message)
+        self.question_ids = question_ids
+
+
 class Observer(Protocol):
     """Who is shown what happens: a progress bar, TensorBoard."""
 
@@ -156,9 +164,10 @@ class Training:
                 {n for part in self.stepper.world.gather(reading.suspects) for n in part}
             )
             named = ", ".join(map(str, suspects[:20])) or "no question's loss, only gradients"
-            raise FloatingPointError(
+            raise NotFiniteError(
                 f"loss or gradient of step {reading.step} is not finite (questions: {named}); its "
-                f"update was left out and the last checkpoint is from before it"
+                f"update was left out and the last checkpoint is from before it",
+                suspects,
             )
         self.progress = self._count(reading)
         self.observer.see_step(reading, rate)

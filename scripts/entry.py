@@ -1,5 +1,6 @@
 """How every command starts: Hydra composes its config; a user's mistake ends it in one sentence."""
 
+import faulthandler
 import os
 import re
 import sys
@@ -34,6 +35,7 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callab
                 raise
 
         def main() -> None:
+            name_fatal_signals()
             settled = read_verdict() if count_restarts() else None
             if settled is not None:  # a mistake or a request to stop: nothing to try again
                 sys.exit(settled[0])
@@ -53,6 +55,12 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callab
         return main
 
     return decorate
+
+
+def name_fatal_signals() -> None:
+    """Have a crash say where it happened; a store cut during a copy then names its file."""
+    if sys.__stderr__ is not None and not faulthandler.is_enabled():
+        faulthandler.enable(sys.__stderr__)
 
 
 def check(config_name: str, overrides: list[str]) -> DictConfig:

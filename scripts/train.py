@@ -12,7 +12,9 @@ from data.words import USUAL_THRESHOLD, Words
 from mcan.processes import World, join_world, leave_world
 from mcan.run_folder import RunFolder
 from mcan.stopping import PREEMPTED, StoppedOnRequestError
+from mcan.training import NotFiniteError
 from scripts.assembly import assemble
+from scripts.bad_features import blame_features
 from scripts.dataset import ensure_dataset, load_words
 from scripts.entry import command
 from scripts.examples import draw_examples
@@ -66,7 +68,10 @@ def run(
         if folder is not None and not config.resume:
             folder.discard()
         raise
-    return training.run()
+    try:
+        return training.run()
+    except NotFiniteError as error:
+        raise blame_features(error, config, words) from None
 
 
 def draw_figures(config: DictConfig, folder: Path, world: World) -> int:

@@ -11,6 +11,7 @@ from data.manifest import Manifest
 from data.words import Words
 from mcan import MCAN, Sizes
 from mcan.checkpoint import load_checkpoint
+from mcan.published import infer_sizes
 from scripts.model import build_head, head_schedules
 
 
@@ -49,9 +50,24 @@ def load_trained(
     """
     path = find_checkpoint(Path(path))
     content = load_checkpoint(path)
+    try:
+        trained = rebuild(content, path, changed or {})
+    except (LookupError, TypeError, AttributeError, RuntimeError, OverflowError) as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0][:120]
+        raise ValueError(
+            f"{path} was not written by this project's training, or was changed since ({reason})"
+        ) from None
+    except ValueError as error:
+        raise ValueError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
+    trained.model.to(device)
+    return trained
+
+
+def rebuild(content: dict[str, Any], path: Path, changed: dict[str, Any]) -> Trained:
+    """The model of a checkpoint's content; nothing in its config is resolved or imported."""
     words = Words.from_state(content, str(path))
     options, epoch = settled_options(content, path)
-    for name, value in (changed or {}).items():
+    for name, value in changed.items():
         if name not in options:
             raise ValueError(
                 f"attention.{name} is no option of the {options['name']} head of {path}, which "
@@ -60,12 +76,14 @@ def load_trained(
         options[name] = value
     sizes = Sizes(**content["sizes"])
     refuse_other_words(words, sizes, path)
+    if infer_sizes(content["model"], sizes.num_heads) != sizes:  # before room is made for them
+        raise ValueError(f"{path} has weights of other sizes than it says")
     model = MCAN(sizes, build_head(options, {}))
     model.load_state_dict(content["model"])
     return Trained(
         path,
         name_run(path),
-        model.to(device).eval(),
+        model.eval(),
         words,
         options,
         content["config"],

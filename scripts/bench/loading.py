@@ -44,7 +44,8 @@ class PublishedFeatures(Dataset[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]
         return len(self.examples)
 
     def __getitem__(self, row: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        features = torch.load(self.folder / f"{self.examples.image_ids[row]}.pth")
+        path = self.folder / f"{self.examples.image_ids[row]}.pth"
+        features = torch.load(path, weights_only=True)
         rows = features[0].flatten(1).transpose(0, 1)  # (L, F)
         padded = torch.nn.functional.pad(rows, (0, 0, 0, MAX_CELLS - len(rows)))
         targets = self.examples.dense_targets(np.array([row]), NUM_ANSWERS)[0]

@@ -1,11 +1,11 @@
 """What is measured of the finished runs, each measure by its own command and kept in its files."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from data.files import read_json
 from scripts.paper.runs import FINE_TUNED, Run, call
 
 FLOORS = {"cell": "lambda", "1e-6": "lambda-paper-floor"}  # and where each one's table lies
@@ -70,7 +70,9 @@ class Measures:
 
 def read(path: Path) -> dict[str, Any]:
     """The JSON that a command has written."""
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} holds no report; delete it, and it is made again")
     return content
 
 

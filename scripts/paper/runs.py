@@ -1,6 +1,5 @@
 """The trainings that a report needs: which they are, which are there, and how the others start."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -9,8 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from mcan.run_folder import read_metrics
 
 HEADS = ("discrete", "unimodal", "multimodal")
+UNSOUND = (
+    YAMLError, OmegaConfBaseException, ValueError, TypeError, LookupError, OSError, RecursionError,
+)  # fmt: skip
 FINE_TUNED = "discrete → multimodal"
 
 
@@ -29,15 +35,21 @@ class Run:
 
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of its epochs so far."""
-        path = self.folder / "metrics.jsonl"
-        if not path.is_file():
-            return []
-        return [json.loads(line) for line in path.read_text().splitlines()]
+        return read_metrics(self.folder / "metrics.jsonl")
 
     def config(self) -> dict[str, Any]:
-        """The settings it was started with."""
-        settings = OmegaConf.load(self.folder / "config.yaml")
-        return OmegaConf.to_container(settings)  # type: ignore[return-value]
+        """The settings it was started with, as they are written: nothing in them is resolved."""
+        path = self.folder / "config.yaml"
+        try:
+            settings = OmegaConf.to_container(OmegaConf.load(path))
+            if not isinstance(settings, dict) or type(settings["optim"]["epochs"]) is not int:
+                raise TypeError("it has no optim.epochs")
+        except FileNotFoundError:
+            raise
+        except UNSOUND as error:
+            reason = " ".join(str(error).split())[:120]
+            raise ValueError(f"{path} is not the config of a run: {reason}") from None
+        return settings  # type: ignore[return-value]
 
     def is_finished(self) -> bool:
         """Whether all its epochs are there."""

@@ -314,3 +314,15 @@ def test_a_likelihood_needs_the_mixtures_own_images():
         attention.log_likelihood(mixture, torch.ones(1, 30), attention.Grid.of([(5, 6)]))
     with pytest.raises(ValueError, match="do not fit"):
         attention.log_likelihood(mixture, torch.ones(30), grid)
+
+
+@pytest.mark.parametrize("total", [0.0, 5e-324, 1e-310, 1e-40, 1e-20])
+def test_weights_that_sum_to_next_to_nothing_have_finite_gradients(total):
+    weights = torch.full((1, 12), total / 12, dtype=torch.float64)
+    weights[0, 3] = total
+    weights.requires_grad_()
+    grid = attention.Grid.of([(3, 4)])
+    mixture = attention.fit_mixture(weights, grid, random_means(2, 3))
+    mixture.mu.square().sum().backward()
+    assert mixture.mu.isfinite().all()
+    assert weights.grad.isfinite().all()

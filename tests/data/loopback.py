@@ -17,6 +17,7 @@ class Site:
     cut_after: int | None = None  # bytes of a body after which the connection ends
     cuts: int = 0  # how many answers are cut
     errors: list[int] = field(default_factory=list)  # statuses of the next answers
+    length: str | None = None  # what Content-Length says instead of the truth
     tag: str = '"one"'
     asked: list[str | None] = field(default_factory=list)
     url: str = ""
@@ -49,7 +50,7 @@ def serve(site: Site) -> Iterator[Site]:
             else:
                 self.send_response(200)
             self.send_header("ETag", site.tag)
-            self.send_header("Content-Length", str(len(body) - start))
+            self.send_header("Content-Length", site.length or str(len(body) - start))
             self.end_headers()
             rest = body[start:]
             if site.cuts > 0 and site.cut_after is not None:

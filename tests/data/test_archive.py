@@ -94,3 +94,15 @@ def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="'x' twice"):
         extract(archive, tmp_path / "out", lambda name: name.split("/")[-1])
     assert files_under(tmp_path) == ["a.zip"]
+
+
+def test_a_member_compressed_in_another_way_or_lying_outside_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("x", b"1" * 5000)
+    with pytest.raises(ValueError, match=r"a\.zip: member 'x' is compressed in a way"):
+        extract(tmp_path / "a.zip", tmp_path / "out")
+    cut = make_zip(tmp_path / "b.zip", {"x": b"1" * 5000}).read_bytes()[1:]
+    (tmp_path / "b.zip").write_bytes(cut)
+    with pytest.raises(ValueError, match=r"b\.zip"):
+        extract(tmp_path / "b.zip", tmp_path / "out")
+    assert files_under(tmp_path) == ["a.zip", "b.zip"]

@@ -59,3 +59,11 @@ def test_random_damage_is_accepted_only_where_json_accepts_it(tmp_path, monkeypa
                 list(iterate_array(path))
         else:
             assert list(iterate_array(path)) == expected
+
+
+@pytest.mark.parametrize("content", [b'[1, "\xff"]', b"[" * 100_000], ids=["no UTF-8", "nested"])
+def test_bytes_that_no_json_has_are_refused_by_name(tmp_path, content):
+    path = tmp_path / "array.json"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"array\.json is not valid JSON"):
+        list(iterate_array(path))

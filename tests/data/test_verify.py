@@ -42,7 +42,7 @@ def test_a_sound_store_is_reported_with_its_grids(tmp_path):
 def test_the_image_with_a_number_that_is_not_finite_is_named(tmp_path, value):
     write_sample(tmp_path / "a.h5")
     overwrite(tmp_path / "a.h5", 12, np.array([1, value], dtype=np.float16))
-    with pytest.raises(ValueError, match=r"1 images hold NaN or infinite features: 12;"):
+    with pytest.raises(ValueError, match=r"1 images hold NaN or infinite features: 12 \(row 0\);"):
         verify_store(tmp_path / "a.h5")
 
 

@@ -128,3 +128,10 @@ def test_metrics_are_replaced_as_a_whole(folder):
     folder.keep_metrics([{"epoch": 1}, {"epoch": 2}])
     folder.keep_metrics([{"epoch": 1}])
     assert folder.metrics() == [{"epoch": 1}]
+
+
+@pytest.mark.parametrize("line", [b'{"epoch": 2', b"[2]", b"\xff"])
+def test_a_damaged_line_of_metrics_is_named(folder, line):
+    folder.metrics_file.write_bytes(b'{"epoch": 1}\n' + line + b"\n")
+    with pytest.raises(ValueError, match=r"metrics\.jsonl: line 2 is damaged"):
+        folder.metrics()

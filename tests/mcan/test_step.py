@@ -129,7 +129,7 @@ def test_an_overflowing_logit_is_bad_though_its_gradient_is_finite(dtype):
 def test_a_broken_question_ends_all_processes_with_the_same_words(two):
     """It is in step 2; the first process writes, and reads its reports early, at every step."""
     first, second = two["broken"]
-    assert first["error"].startswith("FloatingPointError: loss or gradient of step 2 is not finite")
+    assert first["error"].startswith("NotFiniteError: loss or gradient of step 2 is not finite")
     assert "112" in first["error"]
     assert "101" not in first["error"]  # of another step
     assert first["error"] == second["error"]

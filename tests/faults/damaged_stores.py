@@ -1,0 +1,84 @@
+"""Reads damaged stores in a process of its own: python -m tests.faults.damaged_stores folder mode n
+
+A line for every case before it is tried, so that a crash of the C library names its case.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from data.header import SIZE, Header, write_header
+from data.store import FeatureStore
+from data.verify import verify_store
+from tests.data.sample_features import draw_rows, write_sample
+
+
+def damage(content: bytes, places: np.ndarray, generator: np.random.Generator) -> bytes:
+    """Cut, flip, overwrite or shift bytes; `places` are those that may be hit."""
+    damaged = bytearray(content)
+    kind = generator.integers(4)
+    place = int(generator.choice(places))
+    if kind == 0:
+        return bytes(damaged[:place])
+    if kind == 1:
+        for at in generator.choice(places, generator.integers(1, 5)).tolist():
+            damaged[at] ^= int(generator.integers(1, 256))
+    elif kind == 2:
+        piece = generator.bytes(int(generator.integers(1, 9)))
+        damaged[place : place + len(piece)] = piece
+    else:
+        del damaged[place : place + int(generator.integers(1, 64))]
+    return bytes(damaged)
+
+
+def flip(content: bytes, places: np.ndarray, generator: np.random.Generator) -> bytes:
+    """Change bytes but not their number, as one who signs the file anew would."""
+    damaged = bytearray(content)
+    for at in generator.choice(places, generator.integers(1, 5)).tolist():
+        damaged[at] ^= int(generator.integers(1, 256))
+    return bytes(damaged)
+
+
+def sign(path: Path, header: Header) -> None:
+    """Write a header that fits the damaged bytes."""
+    descriptor = os.open(path, os.O_RDWR)
+    write_header(descriptor, header.data_offset, header.data_bytes)
+    os.close(descriptor)
+
+
+def judge(path: Path) -> str:
+    """What became of a store: refused by name, changed rows found, or all that was written."""
+    try:
+        with FeatureStore(path) as store:
+            verify_store(path)
+            expected = draw_rows()
+            same = all(np.array_equal(store.rows(n), rows) for n, rows in expected.items())
+            return "same" if same else "OTHER ROWS WERE READ"
+    except (ValueError, OSError) as error:
+        return "refused" if path.name in str(error) else f"NOT NAMED: {error}"
+
+
+def main(folder: Path, mode: str, num_cases: int, first: int) -> None:
+    """Damage a store `num_cases` times; "signed" gives HDF5 itself the damaged bytes."""
+    path = folder / f"{mode}.h5"
+    write_sample(path)
+    sound = path.read_bytes()
+    with FeatureStore(path) as store:
+        header = store.header
+    places = np.arange(len(sound))
+    rows = (places >= header.data_offset) & (places < header.data_offset + header.data_bytes)
+    if mode == "signed":
+        places = places[~rows & (places >= SIZE)]
+    for number in range(first, first + num_cases):
+        generator = np.random.default_rng(number)
+        print(number, end=" ", flush=True)
+        path.write_bytes((flip if mode == "signed" else damage)(sound, places, generator))
+        if mode == "signed":
+            sign(path, header)
+        print(judge(path), flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

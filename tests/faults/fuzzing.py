@@ -1,0 +1,88 @@
+"""Fuzzing: damage to a file, a judge of how a reader takes it, and the number of cases tried."""
+
+import contextlib
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+CASES: Counter[str] = Counter()  # tried so far in this session, by what was fuzzed
+SECONDS = 120.0  # what a case may take; a few milliseconds are usual on a quiet machine
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What happens to a file: bytes from `start` to `stop` are replaced, the end may be cut."""
+
+    start: int
+    stop: int
+    instead: bytes = b""
+    keep: int | None = None
+    flips: tuple[tuple[int, int], ...] = ()  # (place, bits)
+
+    def apply(self, content: bytes) -> bytes:
+        """The damaged content."""
+        damaged = bytearray(content)
+        for place, bits in self.flips:
+            damaged[place] ^= bits
+        damaged[self.start : self.stop] = self.instead
+        return bytes(damaged[: self.keep])
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A reader's one sentence about a file that it does not take."""
+
+    message: str
+
+
+def damages(size: int) -> st.SearchStrategy[Damage]:
+    """Truncations, flipped bits, and pieces that are lost, put in or written over."""
+    place = st.integers(0, size - 1)
+    flips = st.lists(st.tuples(place, st.integers(1, 255)), min_size=1, max_size=4)
+    pieces = st.one_of(
+        st.binary(min_size=1, max_size=8),
+        st.sampled_from([b"\xff\xff\xff\x7f", b"\0" * 16, b'"', b"}", b"[[[[", b"1e999", b"null"]),
+    )
+    return st.one_of(
+        st.builds(lambda keep: Damage(0, 0, keep=keep), place),
+        st.builds(lambda flips: Damage(0, 0, flips=tuple(flips)), flips),
+        st.builds(lambda at, piece: Damage(at, at, piece), place, pieces),
+        st.builds(lambda at, piece: Damage(at, at + len(piece), piece), place, pieces),
+        st.builds(lambda at, count: Damage(at, at + count), place, st.integers(1, 64)),
+    )
+
+
+def refuse_or_read(read: Callable[[Path], Any], path: Path, what: str) -> Any:
+    """What a reader makes of a file: a value, or a refusal that names the file.
+
+    Any other exception than those that a command turns into a sentence is an error of the reader.
+    """
+    CASES[what] += 1
+    with limited_time():
+        try:
+            return read(path)
+        except (ValueError, OSError) as error:
+            message = str(error)
+            assert path.name in message, f"the file is not named: {message}"
+            return Refused(message)
+
+
+@contextlib.contextmanager
+def limited_time(seconds: float = SECONDS) -> Iterator[None]:
+    """A case that hangs fails."""
+
+    def stop(*_: object) -> None:
+        raise AssertionError(f"the case takes longer than {seconds} seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

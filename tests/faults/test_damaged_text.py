@@ -1,0 +1,86 @@
+"""Files of text with bytes cut off, flipped, put in or lost: refused by name, or what they say."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.faults.fuzzing import Refused, damages, refuse_or_read
+from tests.faults.text_formats import FORMATS
+
+NUM_CASES = 350  # of each format
+
+
+@pytest.mark.parametrize("kind", FORMATS, ids=lambda kind: kind.name)
+def test_a_damaged_text_is_refused_or_means_what_it_says(kind, tmp_path_factory):
+    path = tmp_path_factory.mktemp("damaged") / kind.file
+    kind.make(path)
+    sound = path.read_bytes()
+    kind.check(kind.read(path))
+
+    @settings(max_examples=NUM_CASES)
+    @given(damages(len(sound)))
+    def damage_and_read(damage):
+        path.write_bytes(damage.apply(sound))
+        value = refuse_or_read(kind.read, path, kind.name)
+        if not isinstance(value, Refused):
+            kind.check(value)
+
+    damage_and_read()
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """Where the file of every format would be, each in a folder of its own."""
+    return [(kind, tmp_path_factory.mktemp("any") / kind.file) for kind in FORMATS]
+
+
+def read_everywhere(places, content, what):
+    """Let every reader have the same bytes."""
+    for kind, path in places:
+        path.write_bytes(content)
+        value = refuse_or_read(kind.read, path, what)
+        if not isinstance(value, Refused):
+            kind.check(value)
+
+
+KEYS = ["questions", "annotations", "question_id", "answers", "answer", "words", "format", "optim"]
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+
+
+@settings(max_examples=100)
+@given(
+    st.recursive(
+        SCALARS,
+        lambda inner: (
+            st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)
+        ),
+        max_leaves=12,
+    )
+)
+def test_any_json_is_refused_or_means_what_it_says(places, value):
+    read_everywhere(places, json.dumps(value).encode(), "any JSON in any place")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\n" * 1000,
+        b"[" * 100_000,
+        b'{"questions":' * 50_000,
+        b"[" * 900 + b"]" * 900,
+        b"1" * 5000,
+        b'{"questions": [{"question_id": 1' + b"0" * 5000 + b"}]}",
+        b"\xff\xfe" * 100,
+        b"\xef\xbb\xbf{}",
+        b"\0" * 5000,
+        b"a " * 100_000,
+        b"!!python/object/apply:os.system ['echo']",
+        b"&a [*a, *a]",
+    ],
+    ids=lambda content: repr(content[:12]),
+)
+def test_extreme_texts_are_refused_or_mean_what_they_say(places, content):
+    read_everywhere(places, content, "extremes in any place")

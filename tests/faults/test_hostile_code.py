@@ -1,0 +1,198 @@
+"""Files that try to run code: a pickle, a config inside a checkpoint. The payload never runs."""
+
+import ast
+import os
+import pickle
+
+import pytest
+import torch
+
+from mcan.checkpoint import KIND, load_checkpoint, save_checkpoint
+from scripts import (
+    ask,
+    evaluate,
+    export,
+    extract,
+    features,
+    figures,
+    gallery,
+    human_attention,
+    import_mcan,
+    select_lambda,
+    train,
+)
+from tests.small_models import run_here, train_small
+from tests.small_runs import ROOT, settings
+
+PACKAGES = ("attention", "mcan", "data", "figures", "scripts")
+UNSAFE = {
+    ("", "eval"), ("", "exec"), ("", "compile"), ("", "__import__"),
+    ("pickle", "load"), ("pickle", "loads"), ("pickle", "Unpickler"), ("yaml", "load"),
+    ("yaml", "unsafe_load"), ("joblib", "load"), ("os", "system"), ("hydra.utils", "instantiate"),
+    ("serialization", "add_safe_globals"), ("OmegaConf", "register_new_resolver"),
+}  # fmt: skip
+
+
+def list_calls():
+    """(file, owner, name, call) of every call in the project."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                    yield path, ast.unparse(node.func.value), node.func.attr, node
+                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                    yield path, "", node.func.id, node
+
+
+def test_every_torch_load_reads_weights_only_and_nothing_else_can_run_code():
+    loads, wrong, imports = 0, [], set()
+    for path, owner, name, call in list_calls():
+        place = f"{path.relative_to(ROOT)}:{call.lineno}"
+        options = {word.arg: ast.unparse(word.value) for word in call.keywords}
+        if (owner, name) == ("torch", "load"):
+            loads += 1
+            if options.get("weights_only") != "True":
+                wrong.append(place)
+        elif options.get("allow_pickle", "False") != "False" or (owner, name) in UNSAFE:
+            wrong.append(place)
+        elif name == "import_module":
+            imports.add(str(path.relative_to(ROOT)))
+    assert loads >= 3
+    assert not wrong
+    assert imports == {"scripts/model.py"}  # what the command line names in modules=, see below
+
+
+class Payload:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, folder):
+        self.folder = str(folder)
+
+    def __reduce__(self):
+        return os.mkdir, (self.folder,)
+
+
+def test_the_payload_works(tmp_path):
+    pickle.loads(pickle.dumps(Payload(tmp_path / "ran")))
+    assert (tmp_path / "ran").is_dir()
+
+
+@pytest.fixture(scope="module")
+def run(small_dataset, tmp_path_factory):
+    return train_small(small_dataset, tmp_path_factory.mktemp("runs"), "mm", "attention=multimodal")
+
+
+def make_hostile(path, kind):
+    """A file whose pickle makes the folder `ran` beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    payload = {"kind": KIND, "format": 1, "model": Payload(path.with_name("ran"))}
+    if kind == "bare pickle":
+        path.write_bytes(pickle.dumps(payload))
+    else:
+        torch.save(payload, path, _use_new_zipfile_serialization=kind == "archive")
+    return path
+
+
+TAKE_CHECKPOINTS = {
+    "evaluate": (evaluate.main, "checkpoint={path}"),
+    "export": (export.main, "checkpoint={path}"),
+    "lambda": (select_lambda.main, "checkpoint={path}"),
+    "human-attention": (human_attention.main, "checkpoints=[{path}]"),
+    "figures": (figures.main, "checkpoints=[{path}]"),
+    "gallery": (gallery.main, "checkpoints=[{path}]"),
+    "ask": (ask.main, "checkpoint={path} image={image} question=what"),
+    "import-mcan": (import_mcan.main, "checkpoint={path} output={folder}/out.pt"),
+    "extract": (extract.main, "images={images} output={folder}/out.h5 backbone=r50 weights={path}"),
+    "features": (features.main, "source={folder} output={folder}/../out.h5"),
+}
+
+
+@pytest.mark.parametrize("kind", ["archive", "old file", "bare pickle"])
+@pytest.mark.parametrize("name", TAKE_CHECKPOINTS)
+def test_no_command_runs_a_payload(small_dataset, tmp_path, name, kind):
+    path = make_hostile(tmp_path / "files" / "7.pth", kind)
+    main, words = TAKE_CHECKPOINTS[name]
+    images = small_dataset / "images" / "val2014"
+    places = {"path": path, "folder": path.parent, "images": images}
+    places["image"] = next(images.iterdir())
+    code, printed, error = run_here(main, *words.format(**places).split(), quiet=[])
+    assert (code, printed) == (2, ""), error
+    assert "7.pth" in error.splitlines()[-1]
+    assert "Traceback" not in error
+    assert [each.name for each in path.parent.iterdir()] == ["7.pth"]
+
+
+@pytest.mark.parametrize("how", ["resume", "init_from"])
+def test_no_training_runs_a_payload(small_dataset, tmp_path, how):
+    path = make_hostile(tmp_path / "runs" / "old" / "step_00000009.pt", "archive")
+    more = ["name=old", "resume=true"] if how == "resume" else ["name=new", f"init_from={path}"]
+    words = settings(small_dataset, tmp_path / "runs", *more)
+    code, _, error = run_here(train.main, *words, quiet=[])
+    assert code == 2
+    assert "step_00000009.pt is not a sound checkpoint" in error
+    assert not path.with_name("ran").exists()
+
+
+HOSTILE_SETTINGS = {
+    "_target_": "payload_module.run",
+    "modules": ["payload_module"],
+    "hydra": {"run": {"dir": "${payload:1}"}},
+    "secret": "${oc.env:FAULTS_SECRET}",
+    "name": "!!python/object/apply:os.mkdir [ran]",
+}
+
+
+def spoil(run, path, **options):
+    """A checkpoint whose stored config and head options try to have code run."""
+    content = load_checkpoint(run / "best.pt")
+    content["config"] = {**content["config"], **HOSTILE_SETTINGS}
+    content["attention"] = {**content["attention"], **options}
+    path.parent.mkdir(parents=True)
+    save_checkpoint(path, {key: content[key] for key in content if key not in ("kind", "format")})
+    return path
+
+
+@pytest.fixture
+def ran(tmp_path, monkeypatch):
+    """The folder that importing payload_module makes; it can be imported."""
+    module = tmp_path / "code" / "payload_module.py"
+    module.parent.mkdir()
+    module.write_text(f"import os\nos.mkdir({str(tmp_path / 'ran')!r})\n")
+    monkeypatch.syspath_prepend(module.parent)
+    monkeypatch.setenv("FAULTS_SECRET", "taken-from-the-environment")
+    return tmp_path / "ran"
+
+
+def test_the_config_inside_a_checkpoint_is_neither_imported_nor_resolved(run, ran, tmp_path):
+    path = spoil(run, tmp_path / "spoiled" / "best.pt")
+    code, printed, error = run_here(evaluate.main, f"checkpoint={path}", f"output={tmp_path / 'o'}")
+    assert code == 0, error
+    assert not ran.exists()
+    written = "".join(p.read_text() for p in (tmp_path / "o").iterdir())
+    assert "taken-from-the-environment" not in printed + error + written
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"_target_": "payload_module.run"}, {"lam": "${oc.env:FAULTS_SECRET}"}, {"name": "payload"}],
+    ids=str,
+)
+def test_head_options_inside_a_checkpoint_run_nothing(run, ran, tmp_path, options):
+    path = spoil(run, tmp_path / "spoiled" / "best.pt", **options)
+    code, printed, error = run_here(evaluate.main, f"checkpoint={path}")
+    assert (code, printed) == (2, "")
+    assert error.startswith("error: ")
+    assert "best.pt" in error
+    assert "taken-from-the-environment" not in error
+    assert not ran.exists()
+
+
+def test_a_resumed_run_neither_imports_nor_resolves_its_checkpoints_config(
+    run, ran, small_dataset, tmp_path
+):
+    spoil(run, tmp_path / "runs" / "old" / "step_00000009.pt")
+    words = settings(small_dataset, tmp_path / "runs", "name=old", "resume=true", "optim.epochs=1")
+    code, _, error = run_here(train.main, *words, quiet=[])
+    assert code == 0, error
+    assert not ran.exists()
+    assert "taken-from-the-environment" not in (tmp_path / "runs/old/config.yaml").read_text()
