@@ -99,9 +99,12 @@ def fail(error: Exception) -> NoReturn:
     """End with one sentence and exit code 2; HYDRA_FULL_ERROR=1 shows where it came from."""
     if os.environ.get("HYDRA_FULL_ERROR") == "1":
         raise error
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        message = f"{error.filename}: {error.strerror}"
-    else:
-        message = " ".join(str(error).split())
-    print(f"error: {message}", file=sys.stderr)
+    print(f"error: {describe(error)}", file=sys.stderr)
     sys.exit(USER_ERROR)
+
+
+def describe(error: Exception) -> str:
+    """An error in one sentence."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split())
