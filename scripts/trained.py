@@ -11,7 +11,7 @@ from data.manifest import Manifest
 from data.words import Words
 from mcan import MCAN, Sizes
 from mcan.checkpoint import load_checkpoint
-from scripts.model import build_head, head_schedules
+from scripts.model import build_head, fill_model, head_schedules
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def load_trained(
     sizes = Sizes(**content["sizes"])
     refuse_other_words(words, sizes, path)
     model = MCAN(sizes, build_head(options, {}))
-    model.load_state_dict(content["model"])
+    fill_model(model, content["model"], str(path))
     return Trained(
         path,
         name_run(path),
