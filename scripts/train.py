@@ -9,32 +9,32 @@ from omegaconf import DictConfig, OmegaConf
 
 from data.splits import overlap
 from data.words import Words
-from mcan.processes import World, join_world, leave_world
+from mcan.processes import World, joined_world
 from mcan.run_folder import RunFolder
 from mcan.stopping import PREEMPTED, StoppedOnRequestError
 from scripts.assembly import assemble
 from scripts.dataset import ensure_dataset, load_words
-from scripts.entry import command
+from scripts.entry import command, describe
 from scripts.examples import draw_examples
 from scripts.model import import_modules
 from scripts.summary import summarise
+from scripts.terminal import outlive_terminal
 from scripts.trained import load_trained
 
 
 @command("train")
 def main(config: DictConfig) -> None:
     """Train, and turn a stop on request or a broken number into an exit code."""
-    world = join_world(config.runtime.device)
-    try:
-        train(config, world)
-    except StoppedOnRequestError:
-        if world.is_first:
-            print("stopped on request; resume=true goes on from the checkpoint", flush=True)
-        sys.exit(PREEMPTED)
-    except FloatingPointError as error:
-        raise ValueError(str(error)) from None
-    finally:
-        leave_world()
+    outlive_terminal()
+    with joined_world(config.runtime.device, config.runtime.timeout_minutes) as world:
+        try:
+            train(config, world)
+        except StoppedOnRequestError:
+            if world.is_first:
+                print("stopped on request; resume=true goes on from the checkpoint", flush=True)
+            sys.exit(PREEMPTED)
+        except FloatingPointError as error:
+            raise ValueError(str(error)) from None
 
 
 def train(config: DictConfig, world: World) -> None:
@@ -118,8 +118,10 @@ def open_folder(config: DictConfig, world: World) -> RunFolder | None:
             folder = RunFolder(Path(config.runs) / name, config.resume)
             if not (folder.path / "config.yaml").is_file():
                 folder.write_text("config.yaml", OmegaConf.to_yaml(config))
-        except ValueError as error:
-            problem = str(error)
+        except (ValueError, OSError) as error:
+            problem = describe(error)
+            if folder is not None and not config.resume:
+                folder.discard()
     problem = world.share(problem)
     if problem is not None:
         raise ValueError(problem)
