@@ -16,7 +16,7 @@ LAUNCH := $(if $(filter-out 1,$(GPUS)),$(RUN) -m torch.distributed.run --standal
 .DEFAULT_GOAL := help
 .PHONY: help install data features extract verify-features train evaluate export lambda human-attention \
 	figures gallery ask demo paper import-mcan score bench lint format test test-gpu test-faults \
-	test-mutants clean
+	test-mutants soak clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' Makefile
@@ -101,6 +101,9 @@ test-gpu: $(STAMP)  ## run the tests that need a GPU
 
 test-faults: $(STAMP)  ## kill, fill the disk, damage files, cut off processes: nothing is lost
 	@$(RUN) -m pytest -m faults $(ARGS) tests/faults
+
+soak: $(STAMP)  ## train small for half an hour; memory and open files must not grow
+	@$(RUN) -m scripts.soak $(ARGS)
 
 test-mutants: $(STAMP)  ## break each formula once; every break must fail a test
 	@$(RUN) -m tests.mutants $(ARGS)
