@@ -47,12 +47,17 @@ def train_here(overrides: list[str]) -> None:
         torch.set_num_threads(num_threads)
 
 
-def start(overrides: list[str], num_processes: int = 1) -> subprocess.Popen[str]:
-    """Start the command, under torchrun where there are several processes."""
+def train_command(overrides: list[str], num_processes: int = 1) -> list[str]:
+    """The command line, under torchrun where there are several processes."""
     torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={num_processes}"]
     launcher = torchrun if num_processes > 1 else []
+    return [sys.executable, *launcher, "-m", "scripts.train", *overrides]
+
+
+def start(overrides: list[str], num_processes: int = 1) -> subprocess.Popen[str]:
+    """Start the command."""
     return subprocess.Popen(
-        [sys.executable, *launcher, "-m", "scripts.train", *overrides],
+        train_command(overrides, num_processes),
         cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
