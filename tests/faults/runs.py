@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mcan.checkpoint import load_checkpoint
+from mcan.stopping import ASKED
 from tests.small_runs import ROOT, assert_same, end_state, train_command
 
 AT_EVERY_STEP = "runtime.checkpoint_every_minutes=0"
@@ -21,6 +22,12 @@ HANG = 300  # seconds; on a busy machine a run of seconds takes a minute
 def environment(run: str, **variables: str) -> dict[str, str]:
     """What a command and all its descendants have in common: they are found by `run`."""
     return {**os.environ, "OMP_NUM_THREADS": "1", "FAULTY_RUN": run, **variables}
+
+
+def heed_signals() -> None:
+    """Ignore no signal, even if these tests themselves run under nohup or in the background."""
+    for number in ASKED:
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Run(subprocess.Popen[str]):
@@ -36,6 +43,7 @@ class Run(subprocess.Popen[str]):
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            preexec_fn=heed_signals,
         )
 
     def end(self, seconds: float = HANG) -> tuple[int, str]:

@@ -10,10 +10,16 @@ import threading
 import uuid
 from collections.abc import Sequence
 
-from tests.faults.runs import HANG, assert_is_over, environment
+from tests.faults.runs import HANG, assert_is_over, environment, heed_signals
 from tests.small_runs import ROOT
 
 INTERRUPT = b"\x03"  # Ctrl-C
+
+
+def take_terminal() -> None:
+    """Make standard input the terminal of this session, whose signals it heeds."""
+    heed_signals()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 class Terminal:
@@ -30,7 +36,7 @@ class Terminal:
             stdout=screen,
             stderr=screen,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=take_terminal,
         )
         os.close(screen)
         self._shown: list[bytes] = []
