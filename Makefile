@@ -10,13 +10,15 @@ ARGS ?=
 DATA ?= shapes
 BACKBONE ?= patch
 GPUS ?= 1
+NODES ?= 1
+LAUNCHER ?= local
 # One process, or torchrun with one process a GPU (or, without GPUS, a CPU process each).
-LAUNCH := $(if $(filter-out 1,$(GPUS)),$(RUN) -m torch.distributed.run --standalone --nproc-per-node=$(GPUS) -m,$(RUN) -m)
+LAUNCH := $(RUN) -m $(if $(filter-out 1,$(GPUS)),scripts.launch --processes=$(GPUS))
+# LAUNCHER names a file of configs/launcher; all but `local` are of Slurm and need the extra `slurm`.
+SLURM := $(filter-out local,$(LAUNCHER))
 
 .DEFAULT_GOAL := help
-.PHONY: help install data features extract verify-features train evaluate export lambda human-attention \
-	figures gallery ask demo paper import-mcan score bench lint format test test-gpu test-faults \
-	test-mutants soak clean
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*##.*/\1/p' Makefile)
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' Makefile
@@ -41,8 +43,18 @@ extract: $(STAMP)  ## describe the images of a folder into one store: IMAGES=dir
 verify-features: $(STAMP)  ## check a feature store: STORE=file.h5
 	@$(RUN) -m scripts.verify_features store='$(STORE)' $(ARGS)
 
-train: $(STAMP)  ## train a model: ARGS="attention=unimodal optim.epochs=3", GPUS=n
-	@$(LAUNCH) scripts.train $(ARGS)
+train: $(STAMP)  ## train a model: ARGS="attention=unimodal optim.epochs=3", GPUS=n; LAUNCHER=slurm NODES=n
+	@$(if $(SLURM),$(RUN) -m scripts.submit launcher=$(LAUNCHER) launcher.nodes=$(NODES) launcher.gpus=$(GPUS),$(LAUNCH) scripts.train) $(ARGS)
+
+$(VENV)/.slurm: $(STAMP)
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[slurm]'
+	@touch $@
+
+sweep: $(if $(SLURM),$(VENV)/.slurm,$(STAMP))  ## train over lists of settings: ARGS="attention.k_max=2,3,4,6 seed=1,2", LAUNCHER=slurm
+	@$(RUN) -m scripts.sweep launcher=$(LAUNCHER) launcher.gpus=$(GPUS) $(ARGS)
+
+sweep-report: $(STAMP)  ## how far a sweep is and what it shows: ARGS="sweep=runs/sweep"
+	@$(RUN) -m scripts.sweep_report $(ARGS)
 
 evaluate: $(STAMP)  ## accuracy and K* on a split: CHECKPOINT=runs/name
 	@$(LAUNCH) scripts.evaluate checkpoint='$(CHECKPOINT)' $(ARGS)
@@ -69,6 +81,8 @@ $(VENV)/.demo: $(STAMP)
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo]'
 	@touch $@
 
+install-demo: $(VENV)/.demo  ## install also what make demo needs: its tests then run with make test
+
 demo: $(VENV)/.demo  ## a local page to ask on, where K and λ can be moved: CHECKPOINT=runs/name
 	@$(RUN) -m scripts.demo $(if $(CHECKPOINT),checkpoint='$(CHECKPOINT)') $(ARGS)
 
@@ -80,6 +94,12 @@ import-mcan: $(STAMP)  ## turn a published MCAN's file into a checkpoint: CHECKP
 
 score: $(STAMP)  ## score a result file offline: ARGS="questions=… annotations=… results=… output=…"
 	@$(RUN) -m scripts.score $(ARGS)
+
+doctor: $(STAMP)  ## look at GPUs, disk, data and versions before a training: ARGS="experiment=…"
+	@$(RUN) -m scripts.doctor gpus=$(GPUS) $(ARGS)
+
+cost: $(STAMP)  ## FLOPs, bytes and memory of a training, and the hours they mean on some GPUs
+	@$(RUN) -m scripts.cost $(ARGS)
 
 bench: $(STAMP)  ## measure speed against plain baselines, in one interleaved run
 	@$(RUN) -m scripts.bench $(ARGS)
@@ -93,8 +113,8 @@ format: $(STAMP)  ## put the code into the project's format
 	@$(RUN) -m ruff format .
 	@$(RUN) -m ruff check --fix .
 
-test: $(STAMP)  ## run all tests
-	@$(RUN) -m pytest $(ARGS)
+test: $(STAMP)  ## run all tests, two files at a time
+	@OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2 --dist loadfile $(ARGS)
 
 test-gpu: $(STAMP)  ## run the tests that need a GPU
 	@$(RUN) -m pytest -q -m cuda $(ARGS)
@@ -104,6 +124,9 @@ test-faults: $(STAMP)  ## kill, fill the disk, damage files, cut off processes: 
 
 soak: $(STAMP)  ## train small for half an hour; memory and open files must not grow
 	@$(RUN) -m scripts.soak $(ARGS)
+
+test-slurm: $(VENV)/.slurm  ## run the tests that need Slurm, on a cluster of their own
+	@$(RUN) -m pytest -q -m slurm $(ARGS)
 
 test-mutants: $(STAMP)  ## break each formula once; every break must fail a test
 	@$(RUN) -m tests.mutants $(ARGS)

@@ -6,8 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from attention.cache import made_once
-from attention.em import around, expectation_maximisation, judge
+from attention.em import initialise, judge, maximise_together
 from attention.grid import Grid
 from attention.initial import Init, initial_means, restart_uniforms
 from attention.mixture import Mixture, concatenate
@@ -68,8 +67,7 @@ def fit_candidates(
 ) -> tuple[Mixture, Tensor]:
     """The likeliest restart for each k ≤ k_max: a mixture whose restart axis is k, and (B, k_max).
 
-    k = 1 is the moment match. All restarts of all other k run as one batch, in which the smaller
-    mixtures carry their unused components with π = 0.
+    k = 1 is the moment match. All restarts of all other k run as one batch.
     """
     judged_BL = weights_to_judge_by(weights_BL, grid, selection)
     single = moment_match(weights_BL, grid, floor, covariance)
@@ -79,22 +77,19 @@ def fit_candidates(
 
     uniforms_RK2 = restart_uniforms(seed, k_max, num_restarts, weights_BL.device)
     means_BRK2 = initial_means(uniforms_RK2, weights_BL, grid, init)
-    sizes_R, pi_RK = _sizes_and_mixing(k_max, num_restarts, weights_BL.device)
-    pi_BRK, location_BRK5 = expectation_maximisation(
-        weights_BL,
-        grid,
-        pi_RK.expand(len(grid), -1, -1),
-        around(means_BRK2),
-        iterations,
-        floor,
-        covariance,
-    )
-    fitted = as_mixture(pi_BRK, location_BRK5, sizes_R.expand(len(grid), -1))
-    likelihood_BR = judge(fitted, judged_BL, grid)
-    best_BK = likelihood_BR.view(len(grid), k_max - 1, num_restarts).argmax(-1)
-    best_BK = best_BK + torch.arange(k_max - 1, device=best_BK.device) * num_restarts
-    mixture = concatenate(single.padded(k_max), fitted.restarts(best_BK))
-    return mixture, torch.cat([likelihood_B1, likelihood_BR.gather(1, best_BK)], 1)
+    starts = [
+        initialise(means_of_k[:, :, :k])
+        for k, means_of_k in enumerate(means_BRK2.chunk(k_max - 1, dim=1), 2)
+    ]
+    fitted = maximise_together(weights_BL, grid, starts, iterations, floor, covariance)
+    chosen, likelihoods = [single.padded(k_max)], [likelihood_B1]
+    for pi_BRK, location_BRK5 in fitted:
+        mixture = as_mixture(pi_BRK, location_BRK5)
+        likelihood_BR = judge(mixture, judged_BL, grid)
+        best_B1 = likelihood_BR.argmax(1, keepdim=True)
+        chosen.append(mixture.restarts(best_B1).padded(k_max))
+        likelihoods.append(likelihood_BR.gather(1, best_B1))
+    return concatenate(*chosen), torch.cat(likelihoods, 1)
 
 
 def weights_to_judge_by(weights_BL: Tensor, grid: Grid, selection: Selection) -> Tensor:
@@ -103,14 +98,3 @@ def weights_to_judge_by(weights_BL: Tensor, grid: Grid, selection: Selection) ->
     With the latter a choice depends on the batch that its sample happens to be in.
     """
     return weights_BL if selection == "sample" else weights_BL.sum(0) * grid.mask
-
-
-@made_once
-def _sizes_and_mixing(k_max: int, num_restarts: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """k of every restart (R,); π (R, K): 1/k on its first k components, 0 on the others."""
-    sizes = [k for k in range(2, k_max + 1) for _ in range(num_restarts)]
-    pi = [[1 / k] * k + [0.0] * (k_max - k) for k in sizes]
-    return (
-        torch.tensor(sizes, device="cpu").to(device),
-        torch.tensor(pi, dtype=torch.float64, device="cpu").to(device),
-    )

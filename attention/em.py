@@ -5,6 +5,8 @@ matrix product and a softmax, and the M-step's sums over cells are one matrix pr
 cancel, so all of it runs in float64.
 """
 
+from collections.abc import Iterator, Sequence
+
 import torch
 from torch import Tensor
 
@@ -21,7 +23,8 @@ from attention.moments import (
 )
 from attention.options import Covariance, Floor, whole_number
 
-# Shape letters: B batch, R restarts, K components, L cells. Locations (…, 5): see moments.py.
+# Shape letters: B batch, R restarts, K components, C those of all starts, L cells.
+# Locations (…, 5): see moments.py.
 
 INITIAL_VARIANCE = 0.001
 NO_MASS = 1e-30  # below it a component takes no responsibility, and log π has no gradient
@@ -60,7 +63,8 @@ def log_likelihood(mixture: Mixture, weights_BL: Tensor, grid: Grid) -> Tensor:
 
 def judge(mixture: Mixture, weights_BL: Tensor, grid: Grid) -> Tensor:
     """(B, R): the log-likelihood of Eq. (7) under weights taken as they are."""
-    joint_BRKL = log_joint(mixture.pi, location_of(mixture), grid.monomials)
+    theta_BC6 = log_joint_coefficients(mixture.pi, location_of(mixture)).flatten(1, 2)
+    [joint_BRKL] = log_joints(theta_BC6, [mixture.pi.shape], grid.monomials)
     return weighted_log_likelihood(joint_BRKL, weights_BL)
 
 
@@ -97,13 +101,48 @@ def expectation_maximisation(
     covariance: Covariance,
 ) -> tuple[Tensor, Tensor]:
     """Alternate E- and M-steps; a component that starts with π = 0 stays out of the mixture."""
-    weighted_BL6 = weighted_monomials(weights_BL, grid)
-    floor_2 = variance_floor(floor, grid)[:, None, None]  # (B or 1, 1, 1, 2)
+    [fitted] = maximise_together(
+        weights_BL, grid, [(pi_BRK, location_BRK5)], iterations, floor, covariance
+    )
+    return fitted
+
+
+def maximise_together(
+    weights_BL: Tensor,
+    grid: Grid,
+    starts: Sequence[tuple[Tensor, Tensor]],
+    iterations: int,
+    floor: Floor,
+    covariance: Covariance,
+) -> list[tuple[Tensor, Tensor]]:
+    """EM from several starts π (B, R, K) and location (B, R, K, 5), each of its own R and K.
+
+    The algebra of a component runs once for all of them, side by side as C; only what sums over the
+    components of a mixture or over cells runs start by start, so that none carries unused ones.
+    """
+    weighted_B6L = weighted_monomials(weights_BL, grid).mT.contiguous()
+    floor_2 = variance_floor(floor, grid)[:, None]  # (B or 1, 1, 2)
+    shapes = [pi.shape for pi, _ in starts]
+    pi_BC = torch.cat([pi.flatten(1) for pi, _ in starts], 1)
+    location_BC5 = torch.cat([location.flatten(1, 2) for _, location in starts], 1)
     for _ in range(iterations):
-        gamma_BRKL = responsibilities(log_joint(pi_BRK, location_BRK5, grid.monomials))
-        moments_BRK6 = (gamma_BRKL.flatten(1, 2) @ weighted_BL6).view(*pi_BRK.shape, 6)
-        pi_BRK, location_BRK5 = re_estimate(moments_BRK6, location_BRK5, floor_2, covariance)
-    return pi_BRK, location_BRK5
+        theta_BC6 = log_joint_coefficients(pi_BC, location_BC5)
+        moments_B6C = [
+            weighted_B6L @ responsibilities(joint_BRKL).flatten(1, 2).mT
+            for joint_BRKL in log_joints(theta_BC6, shapes, grid.monomials)
+        ]
+        moments_BC6 = torch.cat(moments_B6C, 2).mT
+        pi_BC, location_BC5 = re_estimate(moments_BC6, location_BC5, floor_2, covariance)
+    pairs = zip(divide(pi_BC, shapes), divide(location_BC5, shapes), strict=True)
+    return [
+        (pi.view(shape), location.view(*shape, 5))
+        for shape, (pi, location) in zip(shapes, pairs, strict=True)
+    ]
+
+
+def divide(x_BC: Tensor, shapes: Sequence[torch.Size]) -> tuple[Tensor, ...]:
+    """Give each start its components again: (B, C, …) -> (B, R·K, …) for each (B, R, K)."""
+    return torch.split(x_BC, [restarts * components for _, restarts, components in shapes], 1)
 
 
 def responsibilities(log_joint_BRKL: Tensor) -> Tensor:
@@ -116,11 +155,15 @@ def weighted_log_likelihood(log_joint_BRKL: Tensor, weights_BL: Tensor) -> Tenso
     return (log_joint_BRKL.logsumexp(dim=2) @ weights_BL[..., None]).squeeze(-1)
 
 
-def log_joint(pi_BRK: Tensor, location_BRK5: Tensor, monomials: Tensor) -> Tensor:
-    """(B, R, K, L): log(π_k N(x_ℓ; μ_k, Σ_k)) at every cell, as one matrix product."""
-    theta_B_RK_6 = log_joint_coefficients(pi_BRK, location_BRK5).flatten(1, 2)
-    joint = theta_B_RK_6 @ monomials.squeeze(0).mT  # one product where all share one shape
-    return joint.view(*pi_BRK.shape, -1)
+def log_joints(
+    theta_BC6: Tensor, shapes: Sequence[torch.Size], monomials: Tensor
+) -> Iterator[Tensor]:
+    """(B, R, K, L) for each start: log(π_k N(x_ℓ; μ_k, Σ_k)) at every cell, as a matrix product."""
+    for shape, theta in zip(shapes, divide(theta_BC6, shapes), strict=True):
+        joint = (
+            theta.contiguous() @ monomials.squeeze(0).mT
+        )  # one product where all share one shape
+        yield joint.view(*shape, -1)
 
 
 def log_joint_coefficients(pi: Tensor, location: Tensor) -> Tensor:

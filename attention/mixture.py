@@ -71,13 +71,13 @@ class Mixture:
         )
 
 
-def concatenate(first: Mixture, second: Mixture) -> Mixture:
-    """The restarts of both, one after the other; they have the same K."""
+def concatenate(*mixtures: Mixture) -> Mixture:
+    """The restarts of all, one after the other; they have the same K."""
     return Mixture(
-        torch.cat([first.pi, second.pi], 1),
-        torch.cat([first.mu, second.mu], 1),
-        torch.cat([first.sigma, second.sigma], 1),
-        torch.cat([first.num_components, second.num_components], 1),
+        torch.cat([mixture.pi for mixture in mixtures], 1),
+        torch.cat([mixture.mu for mixture in mixtures], 1),
+        torch.cat([mixture.sigma for mixture in mixtures], 1),
+        torch.cat([mixture.num_components for mixture in mixtures], 1),
     )
 
 

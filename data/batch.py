@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,8 +18,12 @@ class Slot:
 
     def reserve(self, count: int) -> None:
         """Make room for `count` numbers; what is there already is kept."""
-        if self.buffer.numel() < count:
-            self.buffer = torch.empty(count, dtype=torch.float16, pin_memory=self.pin)
+        if self.buffer.numel() >= count:
+            return
+        if self.pin:
+            self.buffer = torch.empty(count, dtype=torch.float16, pin_memory=True)
+        else:  # numpy asks for huge pages, torch does not: copies into them are quicker
+            self.buffer = torch.from_numpy(np.empty(count, dtype=np.float16))
 
     def take(self, num_images: int, length: int, num_features: int) -> Tensor:
         """Give a tensor (images, L, F) over the buffer, once its last user is done with it."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from data.files import replacing
-from data.header import read_header
+from data.header import Header, read_header
 from data.room import require_room
 
 PIECE = 16 << 20  # bytes copied at a time
@@ -28,7 +28,7 @@ def stage_store(path: str | Path, folder: str | Path) -> Path:
     source = os.open(path, os.O_RDONLY)
     try:
         header = read_header(source, path)
-        name = f"{path.stem}-{header.metadata_checksum:08x}-{header.file_bytes}{path.suffix}"
+        name = name_copy(path, header)
         target = folder / name
         with open(folder / f".{name}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -37,6 +37,23 @@ def stage_store(path: str | Path, folder: str | Path) -> Path:
     finally:
         os.close(source)
     return target
+
+
+def name_copy(path: Path, header: Header) -> str:
+    """The name of a store's copy, which tells its contents."""
+    return f"{path.stem}-{header.metadata_checksum:08x}-{header.file_bytes}{path.suffix}"
+
+
+def is_staged(path: Path, folder: Path) -> bool:
+    """Whether a finished copy of the store is in the folder already."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        header = read_header(descriptor, path)
+    finally:
+        os.close(descriptor)
+    return path.parent.resolve() == folder.resolve() or is_copy(
+        folder / name_copy(path, header), header
+    )
 
 
 def is_copy(target: Path, header: object) -> bool:

@@ -52,18 +52,24 @@ def annotated_splits(folder: Folder) -> str:
     return "+".join(names)
 
 
+def build_words(folder: Folder, more_than: int = 8) -> Words:
+    """The words of train and val, written nowhere."""
+    splits = annotated_splits(folder)
+    questions = load_questions(folder.question_files(splits))
+    annotations = match_annotations(questions, load_annotations(folder.annotation_files(splits)))
+    answers = AnswerList.build(annotations, more_than=more_than)
+    return Words(Vocabulary.build(questions.texts), answers, True)
+
+
 def prepare_words(folder: Folder, more_than: int = 8) -> Words:
     """Build vocabulary.json and answers.json from train and val; what is there already stays."""
     check_threshold(more_than)
     there = [path.is_file() for path in (folder.vocabulary, folder.answers)]
     if all(there):
         return Words(Vocabulary.load(folder.vocabulary), AnswerList.load(folder.answers), False)
-    splits = annotated_splits(folder)
-    questions = load_questions(folder.question_files(splits))
-    annotations = match_annotations(questions, load_annotations(folder.annotation_files(splits)))
     # both are computed before either is written: an error leaves nothing behind
-    vocabulary = Vocabulary.build(questions.texts)
-    answers = AnswerList.build(annotations, more_than=more_than)
+    built = build_words(folder, more_than)
+    vocabulary, answers = built.vocabulary, built.answers
     if there[0]:
         vocabulary = Vocabulary.load(folder.vocabulary)
     else:

@@ -6,7 +6,9 @@ attend to, of shape (B, 1, 1, length), or None where nothing is padded.
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention
+
+from mcan.dropout import Dropout, drop
+from mcan.dropped_attention import attend
 
 NORM_EPSILON = 1e-12  # of MCAN's own LayerNorm once its unbiased deviation is folded into the gain
 
@@ -24,17 +26,54 @@ class MultiHeadAttention(nn.Module):
 
     def forward(self, query: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
         """query (B, M, H) looks at memory (B, N, H) -> (B, M, H)."""
-        attended = scaled_dot_product_attention(
+        attended = attend(
             self._split(self.query(query)),
             self._split(self.key(memory)),
             self._split(self.value(memory)),
-            attn_mask=mask,
-            dropout_p=self.dropout if self.training else 0.0,
+            mask,
+            self.dropout if self.training else 0.0,
         )
         return self.merge(attended.transpose(1, 2).flatten(2))
 
     def _split(self, x: Tensor) -> Tensor:
         return x.view(*x.shape[:2], self.num_heads, -1).transpose(1, 2)  # (B, heads, M, H / heads)
+
+
+class GuidedAttention(MultiHeadAttention):
+    """Many queries over a short memory: the memory is folded into the projections.
+
+    (x·Q)·kᵀ = x·(Q·kᵀ), and (w·v)·M = w·(v·M): with few keys the products on the right are narrow,
+    and a cell costs heads·N instead of H numbers, twice. In reduced precision the scores would lose
+    digits on the way, and the plain order stays.
+    """
+
+    def forward(self, query: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
+        """query (B, M, H) looks at memory (B, N, H) -> (B, M, H)."""
+        if not self._pays(query, memory):
+            return super().forward(query, memory, mask)
+        keys = self.key(memory) * (memory.shape[2] // self.num_heads) ** -0.5
+        values = self._fold(self.value(memory), self.merge.weight.mT)  # (B, heads·N, H)
+        shift = self._fold(keys, self.query.bias[:, None])  # (B, heads·N, 1)
+        keys = self._fold(keys, self.query.weight)  # (B, heads·N, H)
+        scores = torch.baddbmm(shift.mT, query, keys.mT)  # (B, M, heads·N)
+        scores = scores.unflatten(2, (self.num_heads, -1))
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        weights = drop(scores.softmax(-1), self.dropout, self.training).flatten(2)
+        return torch.baddbmm(self.merge.bias, weights, values)
+
+    def _pays(self, query: Tensor, memory: Tensor) -> bool:
+        narrow = 2 * self.num_heads * memory.shape[1] <= memory.shape[2]
+        wide = query.dtype in (torch.float32, torch.float64)
+        return narrow and wide and not torch.is_autocast_enabled(query.device.type)
+
+    def _fold(self, memory: Tensor, weight: Tensor) -> Tensor:
+        """memory (B, N, H) times weight (H, W), head by head -> (B, heads·N, W)."""
+        batch, length, _ = memory.shape
+        by_head = memory.view(batch * length, self.num_heads, -1).transpose(0, 1)
+        folded = by_head @ weight.unflatten(0, (self.num_heads, -1))  # (heads, B·N, W)
+        folded = folded.unflatten(1, (batch, length)).transpose(0, 1)
+        return folded.flatten(1, 2)
 
 
 class FeedForward(nn.Sequential):
@@ -44,7 +83,7 @@ class FeedForward(nn.Sequential):
         super().__init__(
             nn.Linear(hidden, 4 * hidden),
             nn.ReLU(),
-            nn.Dropout(dropout),
+            Dropout(dropout),
             nn.Linear(4 * hidden, hidden),
         )
 
@@ -54,7 +93,7 @@ class Residual(nn.Module):
 
     def __init__(self, hidden: int, dropout: float) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.norm = nn.LayerNorm(hidden, NORM_EPSILON)
 
     def forward(self, x: Tensor, change: Tensor) -> Tensor:
@@ -82,7 +121,7 @@ class GuidedAttentionLayer(nn.Module):
     def __init__(self, hidden: int, num_heads: int, dropout: float) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(hidden, num_heads, dropout)
-        self.guided_attention = MultiHeadAttention(hidden, num_heads, dropout)
+        self.guided_attention = GuidedAttention(hidden, num_heads, dropout)
         self.feed_forward = FeedForward(hidden, dropout)
         self.after_self_attention = Residual(hidden, dropout)
         self.after_guided_attention = Residual(hidden, dropout)
@@ -91,13 +130,18 @@ class GuidedAttentionLayer(nn.Module):
     def forward(
         self, x: Tensor, question: Tensor, mask: Tensor | None, question_mask: Tensor | None
     ) -> Tensor:
-        x = self.attend_to_itself(x, mask)
-        x = self.after_guided_attention(x, self.guided_attention(x, question, question_mask))
-        return self.after_feed_forward(x, self.feed_forward(x))
+        return self.attend_to_question(self.attend_to_itself(x, mask), question, question_mask)
 
     def attend_to_itself(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """The part that does not depend on the question: once an image serves all its questions."""
         return self.after_self_attention(x, self.self_attention(x, x, mask))
+
+    def attend_to_question(
+        self, x: Tensor, question: Tensor, question_mask: Tensor | None
+    ) -> Tensor:
+        """The part that depends on the question."""
+        x = self.after_guided_attention(x, self.guided_attention(x, question, question_mask))
+        return self.after_feed_forward(x, self.feed_forward(x))
 
 
 def as_attention_mask(real: Tensor) -> Tensor:

@@ -71,17 +71,28 @@ class MCAN(nn.Module):
         tokens: Tensor,
         num_components: int | None = None,
         step: int = 0,
+        image_index: Tensor | None = None,
     ) -> tuple[Tensor, AttentionOutput]:
-        """The pooled question (B, output), and what the attention over the image saw."""
+        """The pooled question (B, output), and what the attention over the image saw.
+
+        With image_index (B,) on the CPU, question n is about image image_index[n] of the features,
+        and what does not depend on the question is computed once an image. The grid is always that
+        of the questions, and every image has one.
+        """
         real = mask_real_tokens(tokens)
         word_mask = as_attention_mask(real)
         words = self.encode_question(tokens, word_mask)
         cells = self.project_features(features.to(self.project_features.weight.dtype))
         grid = grid.to(cells.device)
-        # No mask where nothing is padded: the fused kernels are faster without one.
-        cell_mask = None if grid.is_uniform else as_attention_mask(grid.mask)
-        for layer in self.decoder:
-            cells = layer(cells, words, cell_mask, word_mask)
+        layers = list(self.decoder)
+        if image_index is not None:
+            first = layers.pop(0)
+            assert isinstance(first, GuidedAttentionLayer)
+            cells = first.attend_to_itself(cells, mask_cells(grid_of_images(grid, image_index)))
+            cells = cells[image_index.to(cells.device, non_blocking=True)]
+            cells = first.attend_to_question(cells, words, word_mask)
+        for layer in layers:
+            cells = layer(cells, words, mask_cells(grid), word_mask)
         attended = self.pool_image(cells, grid, num_components, step)
         return self.pool_question(words, real), attended
 
@@ -98,6 +109,17 @@ class MCAN(nn.Module):
     def answer(self, question: Tensor, context: Tensor) -> Tensor:
         """Logits (…, A) from the pooled question (…, output) and an image context (…, H)."""
         return self.classify(self.norm(question + self.pool_image.merge(context)))
+
+
+def grid_of_images(grid: Grid, image_index: Tensor) -> Grid:
+    """The grid of each image once, from that of the questions and whose image (B,) they ask of."""
+    sizes = dict(zip(image_index.tolist(), grid.sizes, strict=True))
+    return Grid(tuple(sizes[n] for n in sorted(sizes)), grid.device)
+
+
+def mask_cells(grid: Grid) -> Tensor | None:
+    """No mask where nothing is padded: the fused kernels are faster without one."""
+    return None if grid.is_uniform else as_attention_mask(grid.mask)
 
 
 def count_parameters(model: nn.Module) -> int:

@@ -1,5 +1,6 @@
 """The number format of a step: bfloat16 or float16 where a device is faster with it."""
 
+import contextlib
 from typing import Literal
 
 import torch
@@ -23,6 +24,10 @@ def choose_dtype(precision: Precision, device: torch.device) -> torch.dtype:
     return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
 
 
-def autocast_to(dtype: torch.dtype, device: torch.device) -> torch.autocast:
-    """Autocast to the dtype; off where it is float32."""
+def autocast_to(
+    dtype: torch.dtype, device: torch.device
+) -> contextlib.AbstractContextManager[object]:
+    """Autocast to the dtype; off where it is float32, and where a device (meta) has none."""
+    if not torch.amp.is_autocast_available(device.type):
+        return contextlib.nullcontext()
     return torch.autocast(device.type, dtype=dtype, enabled=dtype is not torch.float32)

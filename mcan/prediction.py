@@ -94,14 +94,11 @@ def look(
     model: MCAN, batch: SharedQuestions, world: World, dtype: torch.dtype
 ) -> tuple[Tensor, AttentionOutput]:
     """The pooled questions (b, output) of a batch, and what the attention over their images saw."""
-    index = batch.image_index
     features = batch.features.to(world.device, non_blocking=True)
-    if index is not None:
-        features = features[index.to(world.device, non_blocking=True)]
     grid = Grid.of(batch.question_sizes(), device=world.device)
     tokens = batch.tokens.to(world.device, non_blocking=True)
     with autocast_to(dtype, world.device):
-        return model.look(features, grid, tokens)
+        return model.look(features, grid, tokens, image_index=batch.image_index)
 
 
 def give_logits(model: MCAN, question: Tensor, context: Tensor) -> Tensor:

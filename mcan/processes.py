@@ -2,13 +2,15 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,20 @@ class World:
         boxes: list[Any] = [None] * self.size
         dist.all_gather_object(boxes, value)
         return boxes
+
+    def lead(self, act: Callable[[], Result]) -> Result | None:
+        """Let the first process act while the others wait; its problem is raised on every one."""
+        result: Result | None = None
+        problem: Exception | None = None
+        if self.is_first:
+            try:
+                result = act()
+            except (ValueError, OSError) as error:
+                problem = error
+        problem = self.share(problem)
+        if problem is not None:
+            raise problem
+        return result
 
     def add_up(self, tensor: torch.Tensor) -> torch.Tensor:
         """The sum of the tensor over all processes, in place; waits for nothing on a GPU."""
@@ -77,7 +93,7 @@ def joined_world(device: str | None, timeout_minutes: float) -> Iterator[World]:
         reason = " ".join(str(error).split())
         if world.size == 1 or not (isinstance(error, dist.DistError) or "gloo" in reason):
             raise
-        raise ConnectionError(describe_loss(world, timeout_minutes, reason)) from error
+        raise ConnectionAbortedError(describe_loss(world, timeout_minutes, reason)) from error
     finally:
         leave_world()
 

@@ -3,6 +3,7 @@
 from torch import Tensor, nn
 
 from attention import without_autocast
+from mcan.dropout import Dropout
 
 
 class ScoreNetwork(nn.Module):
@@ -12,7 +13,7 @@ class ScoreNetwork(nn.Module):
         super().__init__()
         width = hidden if width is None else width
         self.hidden = nn.Linear(hidden, width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.score = nn.Linear(width, 1)
 
     def forward(self, features: Tensor) -> Tensor:

@@ -13,9 +13,11 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from scripts.overrides import choose_groups, quote_value
+from scripts.restarts import count_restarts
 from scripts.settings import describe_unknown, find_problems
+from scripts.verdict import leave_verdict, read_verdict
 
-USER_ERROR, INTERRUPTED = 2, 130  # exit codes
+CRASHED, USER_ERROR, INTERRUPTED = 1, 2, 130  # exit codes
 
 
 def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callable[[], None]]:
@@ -25,10 +27,20 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callab
         def guarded(config: DictConfig) -> None:
             try:
                 run(config)
+            except ConnectionAbortedError as error:
+                # another process was lost: a crash, no mistake, so that it may be tried again
+                print(f"error: {describe(error)}", file=sys.stderr)
+                sys.exit(CRASHED)
             except (ValueError, OSError, OmegaConfBaseException) as error:
                 fail(error)
+            except SystemExit as stop:
+                leave_verdict(int(stop.code or 0))
+                raise
 
         def main() -> None:
+            settled = read_verdict() if count_restarts() else None
+            if settled is not None:  # a mistake or a request to stop: nothing to try again
+                sys.exit(settled[0])
             sys.argv[1:] = map(quote_value, sys.argv[1:])
             overrides = [word for word in sys.argv[1:] if not word.startswith("-")]
             try:
@@ -38,7 +50,8 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callab
                     version_base="1.3", config_path="pkg://configs", config_name=config_name
                 )(guarded)()
             except KeyboardInterrupt:
-                print("interrupted", file=sys.stderr)
+                if not leave_verdict(INTERRUPTED, "interrupted"):
+                    print("interrupted", file=sys.stderr)
                 sys.exit(INTERRUPTED)
 
         return main
@@ -46,7 +59,7 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callab
     return decorate
 
 
-def check(config_name: str, overrides: list[str]) -> None:
+def check(config_name: str, overrides: list[str]) -> DictConfig:
     """Compose before Hydra does, so that a wrong key or value is named in one sentence."""
     with hydra.initialize_config_module("configs", version_base="1.3"):
         defaults = hydra.compose(config_name)
@@ -62,6 +75,7 @@ def check(config_name: str, overrides: list[str]) -> None:
         fail(ValueError(f"{config_name} needs {' '.join(f'{name}=…' for name in absent)}"))
     for problem in find_problems(settings, OmegaConf.to_container(chosen)):
         fail(ValueError(problem))
+    return config
 
 
 def choose(config_name: str, overrides: list[str]) -> DictConfig:
@@ -99,7 +113,8 @@ def fail(error: Exception) -> NoReturn:
     """End with one sentence and exit code 2; HYDRA_FULL_ERROR=1 shows where it came from."""
     if os.environ.get("HYDRA_FULL_ERROR") == "1":
         raise error
-    print(f"error: {describe(error)}", file=sys.stderr)
+    if not leave_verdict(USER_ERROR, f"error: {describe(error)}"):
+        print(f"error: {describe(error)}", file=sys.stderr)
     sys.exit(USER_ERROR)
 
 

@@ -88,7 +88,6 @@ def read_maps(
         desc="human maps",
         unit="question",
         disable=not (show_progress and world.is_first),
-        mininterval=1.0,
     )
     try:
         for number in bar:

@@ -47,7 +47,6 @@ class Display:
             desc=f"epoch {progress.epoch}/{self.num_epochs}",
             unit="step",
             disable=not self.show,
-            mininterval=1.0,
         )
 
     def see_step(self, reading: Reading, rate: float) -> None:

@@ -17,7 +17,14 @@ def quote_value(word: str) -> str:
     match = WORD.fullmatch(word)
     if match is None or match[2].startswith(("[", "{")) or can_parse(word):
         return word
-    return f"{match[1]}={QuotedString(match[2], Quote.single).with_quotes()}"
+    return f"{match[1]}={quote_text(match[2])}"
+
+
+def quote_text(value: object) -> str:
+    """A value in quotes, which Hydra takes to the letter; true, as it is."""
+    if value is True:
+        return "true"
+    return QuotedString(str(value), Quote.single).with_quotes()
 
 
 def can_parse(word: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 MISSING = "???"  # the config's own value of what a user must give: a path
 FREE = ("attention",)  # groups that check their own settings, as a head of one's own must
-OPTIONAL = ("resize",)  # may be null although the config has a value
+OPTIONAL = ("resize", "launcher.gres")  # may be null although the config has a value
 
 
 def find_problems(settings: Any, defaults: Any, prefix: str = "") -> Iterator[str]:

@@ -14,9 +14,10 @@ from mcan.run_folder import RunFolder
 from mcan.stopping import PREEMPTED, StoppedOnRequestError
 from scripts.assembly import assemble
 from scripts.dataset import ensure_dataset, load_words
-from scripts.entry import command, describe
+from scripts.entry import command
 from scripts.examples import draw_examples
 from scripts.model import import_modules
+from scripts.restarts import count_restarts
 from scripts.summary import summarise
 from scripts.terminal import outlive_terminal
 from scripts.trained import load_trained
@@ -41,13 +42,10 @@ def train(config: DictConfig, world: World) -> None:
     """One run on this process's part of every batch."""
     prepare_runtime(config, world)
     import_modules(list(config.modules))
-    if world.is_first:
-        ensure_dataset(config.data)
-        load_words(config.data)
-        warn_of_overlap(config.train_split, config.val_split)
-    world.wait()
+    world.lead(lambda: prepare_data(config))
     words = load_words(config.data)
-    folder = open_folder(config, world)
+    config.resume = config.resume or world.share(world.is_first and is_begun(config))
+    folder = world.lead(lambda: open_folder(config))
     try:
         lines = run(config, world, words, folder)
     finally:
@@ -89,6 +87,13 @@ def draw_figures(config: DictConfig, folder: Path, world: World) -> int:
     )
 
 
+def prepare_data(config: DictConfig) -> None:
+    """What must be there before every process reads it."""
+    ensure_dataset(config.data)
+    load_words(config.data)
+    warn_of_overlap(config.train_split, config.val_split)
+
+
 def warn_of_overlap(trained: str, validated: str) -> None:
     """Say so when the accuracy will be that of questions the model was trained on."""
     seen = overlap(trained, validated)
@@ -109,22 +114,30 @@ def prepare_runtime(config: DictConfig, world: World) -> None:
     torch.manual_seed(config.seed)  # the initial weights: the same on every process
 
 
-def open_folder(config: DictConfig, world: World) -> RunFolder | None:
-    """The run's folder, opened by the first process alone; a problem there ends all of them."""
-    folder, problem = None, None
-    if world.is_first:
-        name = config.name or f"{config.data.name}-{config.attention.name}-seed{config.seed}"
+def is_begun(config: DictConfig) -> bool:
+    """Whether torchrun or Slurm started this again, after it had made its folder."""
+    if not (count_restarts() and choose_folder(config).is_dir()):
+        return False
+    print("started again: goes on from the last checkpoint", flush=True)
+    return True
+
+
+def choose_folder(config: DictConfig) -> Path:
+    """Where the run is kept."""
+    name = config.name or f"{config.data.name}-{config.attention.name}-seed{config.seed}"
+    return Path(config.runs) / name
+
+
+def open_folder(config: DictConfig) -> RunFolder:
+    """The run's folder, with its config in it."""
+    folder = RunFolder(choose_folder(config), config.resume)
+    if not (folder.path / "config.yaml").is_file():
         try:
-            folder = RunFolder(Path(config.runs) / name, config.resume)
-            if not (folder.path / "config.yaml").is_file():
-                folder.write_text("config.yaml", OmegaConf.to_yaml(config))
-        except (ValueError, OSError) as error:
-            problem = describe(error)
-            if folder is not None and not config.resume:
+            folder.write_text("config.yaml", OmegaConf.to_yaml(config))
+        except OSError:
+            if not config.resume:
                 folder.discard()
-    problem = world.share(problem)
-    if problem is not None:
-        raise ValueError(problem)
+            raise
     return folder
 
 

@@ -63,7 +63,6 @@ def iterate_split(
         desc="answering",
         unit="question",
         disable=not (show_progress and world.is_first),
-        mininterval=1.0,
     ) as bar:
         for batch in loader.iterate(pieces):
             yield batch

@@ -41,7 +41,7 @@ def small_dataset(tmp_path_factory):
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield
-    report.marker_names = {marker.name for marker in item.iter_markers()}
+    report.marker_names = [marker.name for marker in item.iter_markers()]
     return report
 
 
@@ -63,4 +63,4 @@ def unexpected_skips(reporter):
         return []
     allowed = set(allowed.split(","))
     skipped = reporter.stats.get("skipped", [])
-    return [s for s in skipped if not allowed & getattr(s, "marker_names", set())]
+    return [s for s in skipped if not allowed & {*getattr(s, "marker_names", [])}]

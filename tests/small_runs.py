@@ -48,10 +48,9 @@ def train_here(overrides: list[str]) -> None:
 
 
 def train_command(overrides: list[str], num_processes: int = 1) -> list[str]:
-    """The command line, under torchrun where there are several processes."""
-    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={num_processes}"]
-    launcher = torchrun if num_processes > 1 else []
-    return [sys.executable, *launcher, "-m", "scripts.train", *overrides]
+    """The command line, as make builds it."""
+    launcher = ["scripts.launch", f"--processes={num_processes}"] if num_processes > 1 else []
+    return [sys.executable, "-m", *launcher, "scripts.train", *overrides]
 
 
 def start(overrides: list[str], num_processes: int = 1) -> subprocess.Popen[str]:

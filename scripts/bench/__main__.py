@@ -2,49 +2,106 @@
 
 import os
 import platform
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from omegaconf import DictConfig
 
-from data.files import write_json
+from data.files import refuse_file_on_the_way, refuse_folder, write_json
+from mcan.model import Sizes
 from mcan.processes import choose_device
-from scripts.bench import heads, loading
-from scripts.bench.measurement import Measurement
+from scripts.bench import evaluation, growth, heads, loading, scoring, training
+from scripts.bench.measurement import Part
+from scripts.bench.table import update_page, write_lines, write_markdown
 from scripts.entry import command
 from scripts.settings import require_text
+
+PAGE = Path("docs/performance.md")
+TOY = Sizes(50, 20, 16, embedding=8, hidden=16, num_layers=1, num_heads=2, pooling=16, output=16)
 
 
 @command("bench")
 def main(config: DictConfig) -> None:
     device = config.device and require_text("device", config.device)
     place = choose_device(device, local_rank=0)
-    if config.rounds < 1:
-        raise ValueError(f"rounds is {config.rounds}, expected at least 1")
-    parts = {
-        "heads": lambda: heads.measure(place, config.rounds),
-        "loading": lambda: loading.measure(),
-    }
+    output = Path(require_text("output", config.output))
+    refuse_file_on_the_way(output)
+    refuse_folder(output)
+    parts = toy_parts(place) if config.toy else full_parts(place)
     for name in config.parts:
         if name not in parts:
             raise ValueError(f"there is no part '{name}' to measure; there are {', '.join(parts)}")
-    print(f"{machine(place)}; median (lowest to highest) of interleaved rounds", flush=True)
-    results: dict[str, list[Measurement]] = {}
+    if config.document and (config.toy or set(config.parts) != set(parts)):
+        raise ValueError(f"document=true writes {PAGE}, which needs all parts, and not toy=true")
+    print(f"{machine(place)}; interleaved rounds, medians", flush=True)
+    start = time.monotonic()
+    found: dict[str, Part] = {}
     for name in config.parts:
-        results[name] = parts[name]()
-        print(f"\n{name}", *(row.line() for row in results[name]), sep="\n", flush=True)
-    report = {
-        "machine": machine(place),
-        **{
+        found[name] = parts[name]()
+        print(f"\n{name}", *(each.line() for each in found[name].details), sep="\n", flush=True)
+    rows = [row for part in found.values() for row in part.rows]
+    minutes = (time.monotonic() - start) / 60
+    print("", *write_lines(rows), sep="\n")
+    write_json(output, report(found, machine(place), minutes, config.toy), indent=1)
+    print(f"\nwritten to {output} after {minutes:.1f} minutes")
+    if config.document:
+        update_page(PAGE, write_markdown(rows, f"{machine(place)}; {minutes:.1f} minutes in all."))
+        print(f"the table is now in {PAGE}")
+
+
+def full_parts(device: torch.device) -> dict[str, Callable[[], Part]]:
+    """What is measured, at the sizes that the page speaks of."""
+    return {
+        "heads": lambda: heads.measure(device),
+        "training": lambda: training.measure(device),
+        "evaluation": lambda: evaluation.measure(device),
+        "loading": lambda: loading.measure(),
+        "scoring": lambda: scoring.measure(),
+        "growth": lambda: growth.measure(device),
+    }
+
+
+def toy_parts(device: torch.device) -> dict[str, Callable[[], Part]]:
+    """The same at sizes that say nothing of speed: whether all of it runs."""
+    return {
+        "heads": lambda: heads.measure(device, rounds=1),
+        "training": lambda: training.measure(device, 2, 2, TOY),
+        "evaluation": lambda: evaluation.measure(device, 1, 3, 4, TOY),
+        "loading": lambda: loading.measure(24, 2, 16),
+        "scoring": lambda: scoring.measure(1, 2000),
+        "growth": lambda: growth.measure(device, 1, 1, (4, 8), (1, 2)),
+    }
+
+
+def report(found: dict[str, Part], place: str, minutes: float, toy: bool) -> dict[str, object]:
+    """All figures, for a machine to read."""
+    return {
+        "machine": place,
+        "minutes": round(minutes, 2),
+        "toy": toy,
+        "table": [
+            {
+                "part": name,
+                "work": row.work,
+                "against": row.against,
+                "reach": row.reach,
+                "median": row.median,
+                "values": row.values,
+                "reached": row.reached,
+            }
+            for name, part in found.items()
+            for row in part.rows
+        ],
+        "details": {
             name: [
                 {"name": r.name, "unit": r.unit, "median": r.median, "values": r.values}
-                for r in rows
+                for r in part.details
             ]
-            for name, rows in results.items()
+            for name, part in found.items()
         },
     }
-    write_json(Path(config.output), report, indent=1)
-    print(f"\nwritten to {config.output}")
 
 
 def machine(device: torch.device) -> str:

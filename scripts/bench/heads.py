@@ -4,23 +4,18 @@ All of it in one run and in turns, at B = 16, 19×32 cells and D = 512, so that 
 machine disturbs all alike.
 """
 
-import time
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 import attention
 from attention.initial import restart_uniforms, training_draw
 from mcan.score import ScoreNetwork
 from scripts.bench import plain_attention
-from scripts.bench.measurement import Measurement
+from scripts.bench.measurement import Measurement, Part, Row, ratios
+from scripts.bench.timing import Work, interleave
 
 BATCH, SIZE, HIDDEN = 16, (19, 32), 512
 K_MAX, RESTARTS, TRAIN_ITERATIONS, TEST_ITERATIONS, LAM = 4, 3, 5, 10, 5.0
-
-Work = Callable[[], object]
 
 
 class Inputs:
@@ -97,48 +92,40 @@ def training_contestants(inputs: Inputs) -> dict[str, Work]:
     return {**works, "score network": network_work, "plain": plain_work}
 
 
-def clock(work: Work, device: torch.device) -> float:
-    """Milliseconds of one call."""
-    synchronise = torch.cuda.synchronize if device.type == "cuda" else lambda: None
-    synchronise()
-    start = time.perf_counter()
-    work()
-    synchronise()
-    return 1000 * (time.perf_counter() - start)
-
-
-def interleave(works: dict[str, Work], device: torch.device, rounds: int) -> dict[str, list[float]]:
-    """Milliseconds of every contestant in every round, after a round that only warms up."""
-    times: dict[str, list[float]] = {name: [] for name in works}
-    for number in tqdm(range(rounds + 1), desc="heads", leave=False):
-        for name, work in works.items():
-            elapsed = clock(work, device)
-            if number > 0:
-                times[name].append(elapsed)
-    return times
-
-
-def compare(times: dict[str, list[float]], phase: str) -> list[Measurement]:
-    """The times, the overhead over discrete in score networks, and the ratio to the plain paper."""
-    rows = [Measurement(f"{phase}: {name}", tuple(times[name]), "ms") for name in times]
-    for name in sorted(set(times) - {"discrete", "score network", "plain"}):
-        overhead = [
-            (own - discrete) / network
-            for own, discrete, network in zip(
-                times[name], times["discrete"], times["score network"], strict=True
-            )
-        ]
-        rows.append(
-            Measurement(f"{phase}: {name} over discrete / score network", tuple(overhead), "×")
-        )
-    gain = [plain / own for plain, own in zip(times["plain"], times["multimodal"], strict=True)]
-    rows.append(Measurement(f"{phase}: plain transcription / multimodal", tuple(gain), "×"))
-    return rows
-
-
-def measure(device: torch.device, rounds: int = 15) -> list[Measurement]:
+def measure(device: torch.device, rounds: int = 15) -> Part:
     """Rows for test time and for training."""
     inputs = Inputs(device)
-    with_selection = interleave(test_time_contestants(inputs), device, rounds)
-    with_gradients = interleave(training_contestants(inputs), device, rounds)
-    return compare(with_selection, "test time") + compare(with_gradients, "training, K = 4")
+    at_test_time = interleave(test_time_contestants(inputs), device, rounds, "heads, test time")
+    training = interleave(training_contestants(inputs), device, rounds, "heads, training")
+    return Part(
+        [
+            Row(
+                "test-time selection, k_max = 4, overhead over discrete",
+                "the score network's forward pass on the same cells",
+                "≤ 0.5",
+                overhead(at_test_time),
+            ),
+            Row(
+                "training head, K = 4, forward and backward, overhead over discrete",
+                "the score network's forward and backward pass",
+                "≤ 0.08",
+                overhead(training),
+            ),
+        ],
+        describe(at_test_time, "test time") + describe(training, "training, K = 4"),
+    )
+
+
+def overhead(times: dict[str, list[float]]) -> tuple[float, ...]:
+    """What multimodal attention adds to discrete, in score networks, round by round."""
+    added = [a - b for a, b in zip(times["multimodal"], times["discrete"], strict=True)]
+    return ratios(added, times["score network"])
+
+
+def describe(times: dict[str, list[float]], phase: str) -> list[Measurement]:
+    """All times, and the gain over the plain paper."""
+    gain = ratios(times["plain"], times["multimodal"])
+    return [
+        *(Measurement(f"{phase}: {name}", tuple(times[name]), "ms") for name in times),
+        Measurement(f"{phase}: plain transcription / multimodal", gain, "×"),
+    ]

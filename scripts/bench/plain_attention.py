@@ -25,13 +25,18 @@ def basis_centres(num_basis: int, like: Tensor) -> Tensor:
     return torch.cartesian_prod(side, side)
 
 
-def coefficients(values: Tensor, positions: Tensor, num_basis: int = 100) -> Tensor:
-    """B (B, D, N): ridge regression of the values (B, L, D) on the basis at the cells (L, 2)."""
+def coefficients(
+    values: Tensor, positions: Tensor, real: Tensor | None = None, num_basis: int = 100
+) -> Tensor:
+    """B (B, D, N): ridge regression of the values (B, L, D) on the basis at the cells.
+
+    positions (L, 2), or (B, L, 2) with real (B, L), which is False in padding.
+    """
     centres = basis_centres(num_basis, positions)
     narrow = 0.001 * torch.eye(2, dtype=positions.dtype, device=positions.device)
-    design_NL = gaussian(
-        positions.expand(num_basis, -1, -1), centres, narrow.expand(num_basis, 2, 2)
-    )
+    design_NL = gaussian(positions[..., None, :, :], centres, narrow)
+    if real is not None:
+        design_NL = design_NL * real[:, None]
     ridge = 0.01 * torch.eye(num_basis, dtype=positions.dtype, device=positions.device)
     operator_LN = design_NL.mT @ torch.linalg.inv(design_NL @ design_NL.mT + ridge)
     return values.mT @ operator_LN
@@ -94,10 +99,11 @@ def attend_at_test_time(
     means: list[Tensor],
     iterations: int,
     lam: float,
+    real: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Model selection over all candidate starts, one after the other: context (B, D), K* (B,)."""
     weights = scores.softmax(-1)
-    coefficient = coefficients(values, positions)
+    coefficient = coefficients(values, positions, real)
     best_cost = torch.full_like(weights[:, 0], torch.inf)
     best_context = coefficient.new_zeros(coefficient.shape[:2])
     best_size = torch.zeros(len(weights), dtype=torch.int64, device=weights.device)

@@ -55,7 +55,12 @@ def write_store(folder: Path, output: Path, num_threads: int = 0) -> None:
     convert_folder(folder, output, backbone="R-50", num_threads=num_threads)
 
 
-def ask_questions(num_images: int, per_image: float = 5.36) -> Examples:
+def ask_questions(
+    num_images: int,
+    per_image: float = 5.36,
+    num_words: int = 15000,
+    num_answers: int = NUM_ANSWERS,
+) -> Examples:
     """Make as many questions as VQA-v2 has for that many images, with one to three answers each."""
     generator = np.random.default_rng(1)
     num_questions = int(num_images * per_image)
@@ -64,9 +69,9 @@ def ask_questions(num_images: int, per_image: float = 5.36) -> Examples:
     return Examples(
         question_ids=np.arange(num_questions) * 1000,
         image_ids=generator.integers(1, num_images + 1, num_questions),
-        tokens=generator.integers(0, 15000, (num_questions, NUM_TOKENS)),
+        tokens=generator.integers(0, num_words, (num_questions, NUM_TOKENS)),
         target_offsets=np.concatenate([[0], np.cumsum(counts)]),
-        target_indices=generator.integers(0, NUM_ANSWERS, num_targets),
+        target_indices=generator.integers(0, num_answers, num_targets),
         target_scores=generator.random(num_targets, dtype=np.float32),
         has_answers=True,
     )

@@ -50,29 +50,33 @@ def measure(config: DictConfig, runs: list[Run], folder: Path) -> Report:
     root = runs[0].config()["data"]["root"]
     measures = Measures(folder, root, tuple(shlex.split(config.measure)))
     evaluations: dict[str, list[dict[str, Any]]] = {}
+    controls: dict[str, list[dict[str, Any]]] = {}
     tables: dict[str, list[dict[str, Any]]] = {floor: [] for floor in FLOORS}
-    comparisons = []
+    own, under_picked = [], []
     for run in runs:
         evaluations.setdefault(run.kind, []).append(measures.evaluate(run))
+        controls.setdefault(run.kind, []).append(measures.evaluate(run, other_images=True))
         for floor in FLOORS if is_multimodal(run) else ():
             tables[floor].append(measures.select_lambda(run, floor))
     picked = {table["run"]: table["picks"][-1]["lam"] for table in tables["cell"]}
     for seed in config.seeds:
         heads = [run for run in runs if run.seed == seed and run.kind in HEADS]
-        comparisons.append(measures.compare_with_people(heads, picked[heads[-1].folder.name]))
+        own.append(measures.compare_with_people(heads))
+        lam = picked[heads[-1].folder.name]
+        under_picked.append(measures.compare_with_people(heads[-1:], lam))
     first = [run for run in runs if run.seed == config.seeds[0] and run.kind in HEADS]
-    drawn = measures.draw_figures(first, config.figures, picked[first[-1].folder.name])
+    drawn = measures.draw_figures(first, config.figures)
     count = evaluations["discrete"][0]["num_questions"]
     return Report(
         "Multimodal continuous visual attention: the paper's experiments",
         list_facts(runs),
         [
-            tabulate_accuracy(evaluations, config.dataset, count),
-            tabulate_divergence(comparisons),
+            tabulate_accuracy(evaluations, controls, config.dataset, count),
+            tabulate_divergence(own, under_picked),
             tabulate_lambda(tables),
         ],
         [*show_lambda(first[-1]), *(Picture(path, path.stem.replace("_", " ")) for path in drawn)],
-        list_missing(config, comparisons),
+        list_missing(config, own),
     )
 
 

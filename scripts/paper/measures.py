@@ -19,10 +19,11 @@ class Measures:
     data_root: str
     words: tuple[str, ...]
 
-    def evaluate(self, run: Run) -> dict[str, Any]:
-        """Accuracy and K* of a run."""
-        path = run.folder / "evaluate" / "val.json"
-        self._make(path, run, ["-m", "scripts.evaluate", f"checkpoint={run.folder}"])
+    def evaluate(self, run: Run, other_images: bool = False) -> dict[str, Any]:
+        """Accuracy and K* of a run, or what it gets right when it is shown other images."""
+        path = run.folder / "evaluate" / f"val{'-other-images' if other_images else ''}.json"
+        words = [f"checkpoint={run.folder}", f"other_images={str(other_images).lower()}"]
+        self._make(path, run, ["-m", "scripts.evaluate", *words])
         return read(path)
 
     def select_lambda(self, run: Run, floor: str) -> dict[str, Any]:
@@ -32,24 +33,26 @@ class Measures:
         self._make(path, run, ["-m", "scripts.select_lambda", *words])
         return read(path)
 
-    def compare_with_people(self, runs: Sequence[Run], lam: float | None) -> dict[str, Any] | None:
-        """Divergence from human maps, with the λ that was picked; None without maps."""
+    def compare_with_people(
+        self, runs: Sequence[Run], lam: float | None = None
+    ) -> dict[str, Any] | None:
+        """Divergence from human maps, with another λ than the models' own; None without maps."""
         if not (Path(self.data_root) / "human_attention").is_dir():
             return None
-        path = self.folder / "human_attention" / f"seed{runs[0].seed}" / "val.json"
+        name = f"seed{runs[0].seed}{'' if lam is None else '-picked'}"
+        path = self.folder / "human_attention" / name / "val.json"
         named = ",".join(str(run.checkpoint) for run in runs)
         words = [f"checkpoints=[{named}]", f"output={path.parent}"]
         words += [f"attention.lam={lam}"] if lam is not None else []
         self._make(path, runs[-1], ["-m", "scripts.human_attention", *words])
         return read(path)
 
-    def draw_figures(self, runs: Sequence[Run], num: int, lam: float | None) -> list[Path]:
+    def draw_figures(self, runs: Sequence[Run], num: int) -> list[Path]:
         """Heads side by side over the same questions, as PNG files."""
         folder = self.folder / "figures"
         if num and not any(folder.glob("**/*.png")):
             named = ",".join(str(run.checkpoint) for run in runs)
             words = [f"checkpoints=[{named}]", f"output={folder}", f"num={num}", "choose=differ"]
-            words += [f"attention.lam={lam}"] if lam is not None else []
             call(["-m", "scripts.figures", *words, "formats=[png]", *self._common()], "figures")
         return sorted(folder.glob("**/*.png"))
 

@@ -86,10 +86,9 @@ def train(run: Run, num_processes: int) -> None:
         return
     resume = (run.folder / "last.pt").is_file()
     print(f"{run.folder.name}: {'goes on' if resume else 'trains'}", flush=True)
-    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={num_processes}"]
-    launcher = torchrun if num_processes > 1 else []
+    launcher = ["scripts.launch", f"--processes={num_processes}"] if num_processes > 1 else []
     words = [*run.overrides, *(["resume=true"] if resume else [])]
-    call([*launcher, "-m", "scripts.train", *words], run.folder.name)
+    call(["-m", *launcher, "scripts.train", *words], run.folder.name)
 
 
 def call(arguments: Sequence[str], what: str) -> None:

@@ -25,9 +25,17 @@ class Table:
 Results = dict[str, list[dict[str, Any]]]  # by kind of run, one entry a seed
 
 
-def tabulate_accuracy(evaluations: Results, data: str, num_questions: int) -> Table:
-    """Table 1, with a row for fine-tuning."""
-    header = ("attention", *(f"{name}, here" for name in TYPES), "overall, paper (test-dev / -std)")
+def tabulate_accuracy(
+    evaluations: Results, controls: Results, data: str, num_questions: int
+) -> Table:
+    """Table 1, with a row for fine-tuning; `controls` were shown other questions' images."""
+    header = (
+        "attention",
+        *(f"{name}, here" for name in TYPES),
+        "hardest template",
+        "shown other images",
+        "overall, paper (test-dev / -std)",
+    )
     rows = []
     for kind in (*HEADS, FINE_TUNED):
         found = [
@@ -35,13 +43,26 @@ def tabulate_accuracy(evaluations: Results, data: str, num_questions: int) -> Ta
             for each in evaluations.get(kind, [])
         ]
         cells = [spread([each[name] for each in found if name in each]) for name in TYPES]
-        rows.append((kind, *cells, print_published(kind)))
+        blind = spread([each["accuracy"] for each in controls.get(kind, [])])
+        hardest = name_hardest(evaluations.get(kind, []))
+        rows.append((kind, *cells, hardest, blind, print_published(kind)))
     note = (
         f"Official accuracy in percent on the {num_questions:,} validation questions of {data}, "
-        "mean ± standard deviation over seeds. The paper's are on VQA-v2's test splits: the two "
-        "can be compared only for data=vqa_v2, after a submission of `make export`."
+        "mean ± standard deviation over seeds; the hardest template is the lowest of any seed. The "
+        "paper's are on VQA-v2's test splits: the two can be compared only for data=vqa_v2, after "
+        "a submission of `make export`."
     )
     return Table("Table 1: accuracy", header, tuple(rows), note)
+
+
+def name_hardest(evaluations: Sequence[dict[str, Any]]) -> str:
+    """The template with the lowest accuracy of all seeds, where the dataset has templates."""
+    found = [
+        (accuracy, name)
+        for each in evaluations
+        for name, accuracy in each.get("accuracy_by_template", {}).items()
+    ]
+    return "{1} {0:.2f}".format(*min(found)) if found else "–"
 
 
 def print_published(kind: str) -> str:
@@ -52,11 +73,12 @@ def print_published(kind: str) -> str:
     return f"{dev['overall']:.2f} / {standard['overall']:.2f}"
 
 
-def tabulate_divergence(comparisons: Sequence[dict[str, Any] | None]) -> Table:
-    """Table 2: every model and control, means over seeds."""
-    found = [each for each in comparisons if each is not None]
+def tabulate_divergence(
+    comparisons: Sequence[dict[str, Any] | None], under_picked: Sequence[dict[str, Any] | None]
+) -> Table:
+    """Table 2: every model and control, means over seeds; the last also with the λ picked."""
     bits: dict[str, list[float]] = {}
-    for comparison in found:
+    for comparison in filter(None, comparisons):
         for model in comparison["models"]:
             name = f"{model['head']}{', blurred by a cell' if model['blurred'] else ''}"
             bits.setdefault(name, []).append(model["overall"]["divergence_bits"]["mean"])
@@ -64,6 +86,10 @@ def tabulate_divergence(comparisons: Sequence[dict[str, Any] | None]) -> Table:
             bits.setdefault(f"{name}, another question's map", []).append(other)
         for name, control in comparison["controls"].items():
             bits.setdefault(name, []).append(control["divergence_bits"]["mean"])
+    for comparison in filter(None, under_picked):
+        for model in comparison["models"]:
+            name = f"{model['head']}, λ by cross-validation"
+            bits.setdefault(name, []).append(model["overall"]["divergence_bits"]["mean"])
     for head in HEADS:
         bits.setdefault(head, [])
     rows = [
@@ -71,8 +97,9 @@ def tabulate_divergence(comparisons: Sequence[dict[str, Any] | None]) -> Table:
     ]
     note = (
         "Jensen–Shannon divergence from people's attention maps in bits, lower is nearer; mean ± "
-        "standard deviation over seeds. Smoothness alone lowers it: compare the blurred rows. The "
-        "paper's numbers are on VQA-HAT and do not say their unit."
+        "standard deviation over seeds. Smoothness alone lowers it: compare the blurred rows. "
+        "Cross-validation picks λ for accuracy, which may leave one Gaussian. The paper's numbers "
+        "are on VQA-HAT and do not say their unit."
     )
     return Table("Table 2: human attention", ("attention", "here", "paper"), tuple(rows), note)
 

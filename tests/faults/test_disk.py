@@ -66,9 +66,10 @@ def test_disk_full_while_a_checkpoint_is_written(
     command = train_command([*again, f"runs={disk.path}"], num_processes)
     before = begin(num_processes)
     code, printed = disk.run(command, before, free=free)
-    assert code == (2 if num_processes == 1 else 1), printed  # torchrun's own
-    errors = errors_of(printed, num_processes)
-    assert any(f"{disk.path}/run/last.pt {FULL}" in error for error in errors), printed
+    assert code == 2, printed
+    errors = errors_of(printed)  # of two processes, the other may say that it waits in vain
+    assert errors[-1] == f"error: {disk.path}/run/last.pt {FULL}", printed
+    assert len(errors) <= num_processes
     assert "the run goes on without curves" in printed or free
     assert_intact(disk.after, before, references[num_processes])
     code, printed = Run(train_command([*again, f"runs={disk.after}"], num_processes)).end()

@@ -44,9 +44,10 @@ def test_one_process_dies(words, references, runs, rank):
     assert time.monotonic() - sprang < SOON
     assert code == 1
     vain = f"error: process {1 - rank} of 2 waits in vain for another: it has ended"
-    errors = errors_of(printed, num_processes=2)  # none if torchrun ends the other before
-    assert all(error.startswith(vain) for error in errors)
-    assert re.search(rf"rank +: {rank} \(local_rank: {rank}\)\n +exitcode +: -9", printed)
+    killed = f"error: process {rank} was killed by SIGKILL; resume=true goes on"
+    errors = errors_of(printed)
+    assert all(error.startswith((vain, killed)) for error in errors), printed
+    assert errors[-1].startswith(killed)
     assert_on_the_way(runs / name, references[2])
 
 
@@ -65,7 +66,7 @@ def test_one_process_freezes(words, references, runs):
     code, printed = process.end(12 + SOON)
     assert time.monotonic() - sprang < 12 + SOON
     assert code == 1
-    (error,) = errors_of(printed, num_processes=2)
+    error = errors_of(printed)[0]
     assert "process 0 of 2 waits in vain for another" in error
     assert "none came within runtime.timeout_minutes=0.2" in error
     assert_on_the_way(runs / "freezes", references[2])
@@ -105,10 +106,9 @@ def test_one_process_gets_a_nan(words, runs, small_dataset, tmp_path):
     write_nan(Folder(root).store("train"), image_id)
     words = [*words, "name=spoilt", AT_EVERY_STEP, f"data.root={root}"]
     code, printed = Run(train_command(words, 2)).end()
-    assert code == 1
-    errors = set(errors_of(printed, num_processes=2))
-    told = [re.search(r"step (\d+) is not finite \(questions: ([\d, ]+)\)", e) for e in errors]
-    (found,) = [each for each in told if each]  # all say the same; one may see the other end first
+    assert code == 2, printed
+    (error,) = errors_of(printed)
+    found = re.search(r"step (\d+) is not finite \(questions: ([\d, ]+)\)", error)
     assert int(found[1]) == step
     assert {int(number) for number in found[2].split(", ")} == questions
     content = load_checkpoint(runs / "spoilt" / "last.pt")

@@ -19,7 +19,6 @@ from tests.faults.terminals import INTERRUPT, Terminal
 from tests.small_runs import train_command
 
 PREEMPTED, INTERRUPTED = 75, 130
-TORCHRUN_STOPPED = 1
 
 
 @pytest.fixture(autouse=True)
@@ -65,13 +64,13 @@ def trace(folder):
 
 @pytest.mark.parametrize("num_processes", [1, 2])
 def test_sigterm(words, references, folder, trace, num_processes):
-    """To torchrun, where there is one, as a cluster's scheduler does."""
+    """To the launcher, where there is one, as a cluster's scheduler does."""
     again = [*words, f"name={folder.name}"]
     process = launch_trapped(again, trace, num_processes)
     wait_for(trace, "step", process)
     process.terminate()
     code, printed = process.end()
-    assert code == (PREEMPTED if num_processes == 1 else TORCHRUN_STOPPED), printed
+    assert code == PREEMPTED, printed
     assert printed.count("stopped on request; resume=true goes on") == 1
     assert assert_on_the_way(folder, references[num_processes]) < 20
     resume(folder, again, trace, num_processes, references[num_processes])
@@ -91,7 +90,7 @@ def test_interrupted_once(words, references, folder, trace, num_processes):
     terminal = open_terminal(words, folder, trace, num_processes)
     terminal.press(INTERRUPT)
     code, shown = terminal.end()
-    assert code == (PREEMPTED if num_processes == 1 else TORCHRUN_STOPPED), shown
+    assert code == PREEMPTED, shown
     assert "stopped on request; resume=true goes on" in shown
     assert 0 < assert_on_the_way(folder, references[num_processes]) < 20
 
@@ -102,7 +101,7 @@ def test_terminal_closed(words, references, folder, trace, num_processes):
     terminal = open_terminal(words, folder, trace, num_processes)
     terminal.hang_up()
     code, _ = terminal.end()
-    assert code == (PREEMPTED if num_processes == 1 else TORCHRUN_STOPPED)
+    assert code == PREEMPTED
     assert 0 < assert_on_the_way(folder, references[num_processes]) < 20
 
 

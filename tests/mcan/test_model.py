@@ -56,6 +56,20 @@ def test_an_answer_depends_neither_on_batch_mates_nor_on_padding(model):
         torch.testing.assert_close(together[row], alone[0], atol=1e-8, rtol=1e-8)
 
 
+@pytest.mark.parametrize("shapes", [SHAPES, [(8, 10)] * 3])
+def test_an_image_that_is_computed_once_gives_its_questions_the_same_answers(model, shapes):
+    model.eval().double()
+    features, grid, _ = batch(shapes, dtype=torch.float64)
+    index = torch.tensor([2, 0, 0, 1, 2, 0])
+    tokens = torch.randint(1, 30, (6, 14), generator=torch.Generator().manual_seed(1))
+    asked = attention.Grid.of([grid.sizes[n] for n in index.tolist()])
+    pooled, shared = model.look(features, asked, tokens, image_index=index)
+    expected, plain = model.look(features[index], asked, tokens)
+    torch.testing.assert_close(pooled, expected)
+    torch.testing.assert_close(shared.context, plain.context)
+    torch.testing.assert_close(shared.weights, plain.weights)
+
+
 def test_words_behind_the_question_change_nothing(model):
     model.eval()
     features, grid, tokens = batch()

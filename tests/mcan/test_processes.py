@@ -1,5 +1,7 @@
 """Processes that work together: their exchanges, and the same answers from any number."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -118,3 +120,10 @@ def test_a_device_that_is_not_there_is_refused(monkeypatch):
         choose_device("cuda", 0)
     with pytest.raises(ValueError, match="there is no device 'gpu'"):
         choose_device("gpu", 0)
+
+
+def test_what_the_first_process_cannot_do_is_raised():
+    alone = World(0, 1, torch.device("cpu"))
+    assert alone.lead(lambda: 5) == 5
+    with pytest.raises(FileNotFoundError, match="no_such_file"):
+        alone.lead(Path("no_such_file").read_text)

@@ -41,8 +41,18 @@ def test_every_choice_of_every_group_makes_a_model_and_a_learning_rate(group, ch
 
 def test_every_group_was_looked_at():
     folders = {path.name for path in CONFIGS.iterdir() if path.is_dir()}
-    assert folders - {"hydra", "__pycache__"} == set(GROUPS)
+    # a head's options that may change are no choice of a training, nor is where trainings run
+    assert folders - {"hydra", "head", "launcher", "__pycache__"} == set(GROUPS)
     assert len(CHOICES) >= 17
+
+
+@pytest.mark.parametrize("command", ["evaluate", "select_lambda"])
+def test_what_can_be_changed_of_a_trained_head_is_an_option_of_the_head(command):
+    with hydra.initialize_config_module("configs", version_base="1.3"):
+        changed = hydra.compose(command).attention
+    assert all(value is None for value in changed.values())
+    assert set(changed) <= set(compose(["attention=multimodal"]).attention) - {"name"}
+    assert ("lam" in changed) == (command == "evaluate")  # a table has every λ
 
 
 @pytest.mark.parametrize("name", ["discrete", "unimodal", "multimodal"])

@@ -10,11 +10,12 @@ import pytest
 
 from tests.data.official_files import real_folder
 from tests.data.sample_features import write_pth
+from tests.small_runs import ROOT
 
 
 def run(*words):
     return subprocess.run(
-        [sys.executable, "-m", *words], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-m", *words], capture_output=True, text=True, check=False, timeout=180
     )
 
 
@@ -59,7 +60,8 @@ def slow(path):
     global count
     count += 1
     if count > 12 + 5:  # the scan of twelve, then five copies
-        time.sleep(0.2)
+        open("reached", "w").close()
+        time.sleep(2)
     return load(path)
 convert.load_tensor = slow
 from scripts.features import main
@@ -71,14 +73,17 @@ def test_an_interrupted_conversion_shows_no_traceback_and_goes_on(tmp_path):
     write_pth(tmp_path / "pth", 12)
     words = [f"source={tmp_path / 'pth'}", f"output={tmp_path / 'a.h5'}", "num_threads=2"]
     child = subprocess.Popen(
-        [sys.executable, "-c", SLOW, *words], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", SLOW, *words],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
     )
-    deadline = time.monotonic() + 40
-    while not (tmp_path / "a.h5.scan").exists():
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "reached").exists():
         assert time.monotonic() < deadline
         assert child.poll() is None
         time.sleep(0.02)
-    time.sleep(0.3)
     child.send_signal(signal.SIGINT)
     _, error = child.communicate(timeout=30)
     assert child.returncode == 130

@@ -11,7 +11,14 @@ import pytest
 
 from scripts.paper import published
 from scripts.paper.report import Report, to_html, to_markdown
-from scripts.paper.tables import NOT_RUN, Table, spread, tabulate_accuracy, tabulate_divergence
+from scripts.paper.tables import (
+    NOT_RUN,
+    Table,
+    name_hardest,
+    spread,
+    tabulate_accuracy,
+    tabulate_divergence,
+)
 from tests.small_runs import ROOT
 
 SMALL = [
@@ -60,9 +67,17 @@ def test_the_report_says_what_the_commands_measured(report):
         measured = json.loads((report / f"{name}-seed3/evaluate/val.json").read_text())
         (row,) = re.findall(rf"^\| {name} \| (.*) \|$", text.split("## Table 2")[0], re.MULTILINE)
         assert row.split(" | ")[3] == f"{measured['accuracy']:.2f}"
+        control = json.loads((report / f"{name}-seed3/evaluate/val-other-images.json").read_text())
+        assert row.split(" | ")[5] == f"{control['accuracy']:.2f}"
+        assert control["other_images"]
     compared = json.loads((report / "human_attention/seed3/val.json").read_text())
     for model in compared["models"]:
         assert f"{model['overall']['divergence_bits']['mean']:.3f}" in text
+    (under_picked,) = json.loads((report / "human_attention/seed3-picked/val.json").read_text())[
+        "models"
+    ]
+    bits = under_picked["overall"]["divergence_bits"]["mean"]
+    assert f"| multimodal, λ by cross-validation | {bits:.3f} |" in text
     picked = json.loads((report / "multimodal-seed3/lambda/table.json").read_text())["picks"][-1]
     assert f"{picked['lam']:g} (" in text
     assert "fine-tuned-seed3" in text
@@ -100,10 +115,17 @@ def test_text_of_a_report_is_escaped():
 
 
 def test_what_was_not_measured_is_said_to_be_not_run():
-    rows = {row[0]: row for row in tabulate_accuracy({}, "shapes", 0).rows}
+    rows = {row[0]: row for row in tabulate_accuracy({}, {}, "shapes", 0).rows}
     assert rows["unimodal"][4] == NOT_RUN
-    assert rows["unimodal"][5] == "70.41 / 70.73"
-    assert ("multimodal", NOT_RUN, "0.54") in tabulate_divergence([None]).rows
+    assert rows["unimodal"][6] == NOT_RUN
+    assert rows["unimodal"][7] == "70.41 / 70.73"
+    assert ("multimodal", NOT_RUN, "0.54") in tabulate_divergence([None], [None]).rows
+
+
+def test_the_hardest_template_is_the_lowest_of_any_seed():
+    seeds = [{"accuracy_by_template": {"a": 80.0, "b": 70.0}}, {"accuracy_by_template": {"a": 65}}]
+    assert name_hardest(seeds) == "a 65.00"
+    assert name_hardest([{}]) == "–"
 
 
 def test_the_spread_is_over_seeds():

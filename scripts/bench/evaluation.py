@@ -1,0 +1,175 @@
+"""Evaluation of MCAN-small with multimodal attention: ours, and as it was published.
+
+Both answer the same questions from files in the page cache. Ours groups them by grid and reads an
+image once; the published way takes them in their order, loads each one's image, pads it to 608
+cells, and fits one mixture after the other. The table over λ and k_max is measured on the way.
+"""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+import mcan
+from attention import Grid
+from attention.initial import restart_uniforms
+from data.accuracy import score_results
+from data.examples import Examples
+from data.loader import Loader
+from data.questions import Annotation
+from data.store_set import open_stores
+from mcan.candidate_answers import answer_candidates
+from mcan.prediction import predict
+from mcan.processes import World
+from scripts.bench.heads import K_MAX, LAM, RESTARTS, TEST_ITERATIONS
+from scripts.bench.measurement import Measurement, Part, Row, ratios
+from scripts.bench.plain_attention import attend_at_test_time
+from scripts.bench.plain_mcan import PlainMCAN, find_padding
+from scripts.bench.sample_features import ask_questions, write_files, write_store
+from scripts.bench.scoring import make_entries, read_entries
+from scripts.bench.timing import Work, interleave
+from scripts.bench.training import MOST_CELLS, SMALL
+from scripts.lambda_table import LambdaTable, make_grid
+from scripts.validation import iterate_split, name_answers
+
+NUM_LAMS = 20
+
+
+def plain_starts(device: torch.device) -> list[Tensor]:
+    """The initial means (k, 2) of every fit at test time, one after the other."""
+    uniforms = restart_uniforms(0, K_MAX, RESTARTS, torch.device("cpu")).float()
+    starts = [uniforms[0, :1]]
+    for k in range(2, K_MAX + 1):
+        starts += [uniforms[(k - 2) * RESTARTS + restart, :k] for restart in range(RESTARTS)]
+    return [start.to(device) for start in starts]
+
+
+@dataclass(frozen=True)
+class PlainEvaluation:
+    """The published model over a folder of .pth files, question by question."""
+
+    model: PlainMCAN
+    folder: Path
+    examples: Examples
+    batch_size: int
+    num_cells: int
+    device: torch.device
+
+    @torch.no_grad()
+    def __call__(self) -> Tensor:
+        """The answer (Q,) to every question, in their order."""
+        rows = np.arange(len(self.examples))
+        batches = [rows[n : n + self.batch_size] for n in range(0, len(rows), self.batch_size)]
+        return torch.cat([self.answer(batch) for batch in batches])
+
+    def answer(self, rows: np.ndarray) -> Tensor:
+        """(b,): the best answers of one batch."""
+        images = [torch.load(self.folder / f"{n}.pth") for n in self.examples.image_ids[rows]]
+        sizes = [(image.shape[2], image.shape[3]) for image in images]
+        cells = [image[0].flatten(1).t() for image in images]
+        padded = [pad(each, (0, 0, 0, self.num_cells - len(each))) for each in cells]
+        features = torch.stack(padded).to(self.device)
+        real = ~find_padding(features)[:, 0, 0]
+        positions = pad(
+            Grid.of(sizes, device=self.device).positions.float(),
+            (0, 0, 0, self.num_cells - max(height * width for height, width in sizes)),
+        )
+        starts = plain_starts(self.device)
+
+        def pool(scores: Tensor, values: Tensor) -> Tensor:
+            return attend_at_test_time(
+                scores, values, positions, starts, TEST_ITERATIONS, LAM, real
+            )[0]
+
+        tokens = torch.from_numpy(self.examples.tokens[rows]).to(self.device)
+        return self.model(features, tokens, pool).argmax(1).cpu()
+
+
+@dataclass(frozen=True)
+class OurEvaluation:
+    """Our model over the store of the same files, as `make evaluate` and `make lambda` run it."""
+
+    model: mcan.MCAN
+    loader: Loader
+    annotations: list[Annotation]
+    words: list[str]
+    batch_size: int
+    world: World
+
+    def answer(self) -> Tensor:
+        """The answer (Q,) to every question, scored."""
+        batches = iterate_split(self.loader, self.batch_size, "none", self.world)
+        predictions = predict(self.model, batches, self.world, torch.float32)
+        score_results(self.annotations, name_answers(predictions, self.words))
+        return predictions.answers
+
+    def tabulate(self) -> int:
+        """The number of rows of the table over λ and k_max, from one pass."""
+        batches = iterate_split(self.loader, self.batch_size, "none", self.world)
+        candidates = answer_candidates(self.model, batches, self.world, torch.float32)
+        lams = make_grid(0.05, 50, NUM_LAMS, [])
+        return len(LambdaTable(candidates, self.annotations, self.words, lams).rows())
+
+
+def contestants(
+    folder: Path, num_images: int, batch_size: int, sizes: mcan.Sizes, device: torch.device
+) -> tuple[OurEvaluation, PlainEvaluation]:
+    """Both over the same made-up files, with the same weights."""
+    write_files(folder / "pth", num_images, sizes.num_features)
+    write_store(folder / "pth", folder / "store.h5")
+    examples = ask_questions(num_images, num_words=sizes.num_words, num_answers=sizes.num_answers)
+    torch.manual_seed(0)
+    plain = PlainMCAN(sizes).to(device).eval()
+    fast = mcan.from_published(plain.state_dict(), sizes.num_heads, "multimodal").to(device)
+    loader = Loader(
+        open_stores([folder / "store.h5"]),
+        examples,
+        sizes.num_answers,
+        share_images=True,
+        pin=device.type == "cuda",
+    )
+    ours = OurEvaluation(
+        fast.eval(),
+        loader,
+        read_entries(make_entries(len(examples))[0]),
+        [f"answer {n}" for n in range(sizes.num_answers)],
+        batch_size,
+        World(0, 1, device),
+    )
+    return ours, PlainEvaluation(plain, folder / "pth", examples, batch_size, MOST_CELLS, device)
+
+
+def measure(
+    device: torch.device,
+    rounds: int = 3,
+    num_images: int = 9,
+    batch_size: int = 16,
+    sizes: mcan.Sizes = SMALL,
+) -> Part:
+    """Rows for evaluation and for the table; 9 images have 48 questions."""
+    with tempfile.TemporaryDirectory(prefix="evaluation-") as name:
+        ours, plain = contestants(Path(name), num_images, batch_size, sizes, device)
+        works: dict[str, Work] = {"ours": ours.answer, "table": ours.tabulate, "plain": plain}
+        times = interleave(works, device, rounds, "evaluation")
+    count = len(plain.examples)
+    return Part(
+        [
+            Row(
+                "evaluation, multimodal, questions/s",
+                "plain MCAN: question order, same batch size, padded, image read per question",
+                "≥ 2",
+                ratios(times["plain"], times["ours"]),
+            ),
+            Row(
+                f"table of {NUM_LAMS} λ × {K_MAX} k_max",
+                "one plain evaluation",
+                "≤ 1.3",
+                ratios(times["table"], times["ours"]),
+            ),
+        ],
+        [Measurement(f"{count} questions: {name}", tuple(times[name]), "ms") for name in times],
+    )

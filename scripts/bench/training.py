@@ -1,0 +1,129 @@
+"""A whole training step of MCAN-small on VQA-v2's mix of grids: ours, and as it was published.
+
+Both take the same step: dropout, loss, gradients, Adam. Ours has batches of one grid each, as the
+trainer makes them; the published one has mixed batches, padded to 608 cells.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+import attention
+import mcan
+from mcan.processes import World
+from mcan.step import Stepper, make_optimizer
+from scripts.bench.measurement import Measurement, Part, Row, ratios
+from scripts.bench.plain_mcan import PlainMCAN
+from scripts.bench.sample_features import NUM_ANSWERS, NUM_FEATURES, NUM_TOKENS, draw_shapes
+from scripts.bench.timing import Work, interleave
+
+MOST_CELLS = 608
+NUM_WORDS = 20000
+SMALL = mcan.Sizes(NUM_WORDS, NUM_ANSWERS, NUM_FEATURES)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Questions with an image each, as a step takes them."""
+
+    features: Tensor  # (b, L, F) float16
+    sizes: tuple[tuple[int, int], ...]
+    tokens: Tensor
+    targets: Tensor
+    question_ids: Tensor
+    weight: float
+
+    def hold(self, wait: object) -> None:
+        """Nothing reuses these features."""
+
+
+def make_batch(shapes: list[tuple[int, int]], num_cells: int, sizes: mcan.Sizes) -> Asked:
+    """Questions about made-up images of these shapes, zeros behind their cells."""
+    generator = torch.Generator().manual_seed(sum(height * width for height, width in shapes))
+    features = torch.rand(len(shapes), num_cells, sizes.num_features, generator=generator)
+    for row, (height, width) in zip(features, shapes, strict=True):
+        row[height * width :] = 0
+    tokens = torch.randint(1, sizes.num_words, (len(shapes), NUM_TOKENS), generator=generator)
+    tokens[:, 8:] = 0
+    targets = torch.rand(len(shapes), sizes.num_answers, generator=generator).gt(0.999).float()
+    ids = torch.arange(len(shapes))
+    return Asked(features.half(), tuple(shapes), tokens, targets, ids, 1 / len(shapes))
+
+
+class OurSteps:
+    """Steps of our model with a head, on batches of one grid each."""
+
+    def __init__(
+        self, head: str, batches: list[Asked], sizes: mcan.Sizes, device: torch.device
+    ) -> None:
+        torch.manual_seed(0)
+        model = mcan.MCAN(sizes, attention.build(head)).to(device).train()
+        optimizer = make_optimizer(model, (0.9, 0.98), 1e-9)
+        self.stepper = Stepper(model, optimizer, World(0, 1, device))
+        self.batches, self.number = batches, 0
+
+    def __call__(self) -> None:
+        batch = self.batches[self.number % len(self.batches)]
+        self.stepper.step([batch], self.number, 1e-4, stop=False)
+        self.number += 1
+
+
+class PlainSteps:
+    """Steps of the published model on mixed and padded batches, with Adam as torch has it."""
+
+    def __init__(self, batches: list[Asked], sizes: mcan.Sizes, device: torch.device) -> None:
+        torch.manual_seed(0)
+        self.model = PlainMCAN(sizes).to(device).train()
+        self.optimizer = torch.optim.Adam(self.model.parameters(), 1e-4, (0.9, 0.98), 1e-9)
+        self.batches, self.number, self.device = batches, 0, device
+
+    def __call__(self) -> None:
+        batch = self.batches[self.number % len(self.batches)]
+        self.number += 1
+        self.optimizer.zero_grad()
+        features = batch.features.float().to(self.device)
+        logits = self.model(features, batch.tokens.to(self.device))
+        targets = batch.targets.to(self.device)
+        loss = binary_cross_entropy_with_logits(logits, targets, reduction="sum")
+        (loss * batch.weight).backward()
+        self.optimizer.step()
+
+
+def measure(
+    device: torch.device, rounds: int = 8, batch_size: int = 4, sizes: mcan.Sizes = SMALL
+) -> Part:
+    """Rows for the head's part in a step, and for the step against the published one."""
+    generator = np.random.default_rng(0)
+    shapes = draw_shapes(rounds + 1, generator)
+    uniform = [make_batch([shape] * batch_size, shape[0] * shape[1], sizes) for shape in shapes]
+    mixed = [make_batch(draw_shapes(batch_size, generator), MOST_CELLS, sizes) for _ in uniform]
+    works: dict[str, Work] = {
+        "discrete": OurSteps("discrete", uniform, sizes, device),
+        "multimodal": OurSteps("multimodal", uniform, sizes, device),
+        "plain MCAN": PlainSteps(mixed, sizes, device),
+    }
+    times = interleave(works, device, rounds, "training steps")
+    against = "plain MCAN: padded to 608 cells, explicit attention and LayerNorm, mixed batches"
+    return Part(
+        [
+            Row(
+                "whole training step, multimodal",
+                "the same step, discrete",
+                "≤ 1.05",
+                ratios(times["multimodal"], times["discrete"]),
+            ),
+            Row(
+                "whole training step, small, dropout kept",
+                against,
+                "≥ 1.6",
+                ratios(times["plain MCAN"], times["discrete"]),
+            ),
+        ],
+        [
+            Measurement(f"step of {batch_size} questions: {name}", tuple(times[name]), "ms")
+            for name in times
+        ],
+    )

@@ -1,0 +1,111 @@
+"""The engines of a sweep: Hydra's multirun, on this machine or through submitit on Slurm."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from scripts.child import last_words, run_child
+from scripts.overrides import quote_text
+from scripts.slurm_options import SECONDS, SIGNAL, list_options
+from scripts.slurm_queue import list_queued
+from scripts.sweep.plan import Job, Plan
+
+
+def multirun(plan: Plan, jobs: Sequence[Job]) -> list[str]:
+    """The arguments of Python for Hydra's multirun over these jobs."""
+    place = quote_text(str(plan.folder))
+    return [
+        "-m", "scripts.sweep.job", "--multirun", f"sweep={place}",
+        f"job={','.join(job.name for job in jobs)}",
+        f"hydra.sweep.dir={quote_text(str(plan.folder / 'hydra'))}",
+    ]  # fmt: skip
+
+
+def run_here(plan: Plan, jobs: Sequence[Job]) -> int:
+    """One job after another, with Hydra's basic launcher; its exit code."""
+    return run_child(multirun(plan, jobs), plan.folder / "jobs" / "multirun.log")
+
+
+def run_on_slurm(plan: Plan, jobs: Sequence[Job], launcher: DictConfig, seconds: float) -> None:
+    """Submit all jobs as an array, with hydra-submitit-launcher, and wait until none is left."""
+    name = f"sweep-{plan.folder.resolve().name}"
+    refuse_to_submit(name)
+    log = plan.folder / "jobs" / "multirun.log"
+
+    def list_submitted() -> set[Path]:
+        return set((plan.folder / "hydra" / ".submitit").glob("*/*_submission.sh"))
+
+    before = list_submitted()
+    with open(log, "wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, *multirun(plan, jobs), *choose_submitit(name, launcher)],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "SUBMITIT_PREEMPT_SIGNAL": SIGNAL},
+            start_new_session=True,
+        )
+    try:
+        wait(process, name, seconds, lambda: list_submitted() > before)
+    finally:
+        process.terminate()
+        process.wait()
+    if not list_submitted() > before:
+        raise ValueError(f"nothing was submitted: {find_reason(log)}")
+
+
+def refuse_to_submit(name: str) -> None:
+    """Raise where there is no Slurm, or where jobs of that name are in its queue already."""
+    if shutil.which("sbatch") is None:
+        raise ValueError("LAUNCHER=slurm needs a machine that has sbatch and squeue")
+    queued = list_queued(name)
+    if queued:
+        raise ValueError(
+            f"jobs {', '.join(queued)} named {name} wait or run already: let them end, or scancel "
+            f"them, and start the sweep again"
+        )
+
+
+def choose_submitit(name: str, launcher: DictConfig) -> list[str]:
+    """The words by which Hydra launches jobs of that name through submitit, one node each."""
+    options = {**list_options(launcher), "nodes": 1}
+    more = ",".join(f"{key}:{quote_text(value)}" for key, value in options.items())
+    setup = ",".join(map(quote_text, launcher.setup))
+    return [
+        "hydra/launcher=submitit_slurm",
+        f"hydra.launcher.name={name}",
+        f"hydra.launcher.timeout_min={launcher.minutes}",
+        f"hydra.launcher.signal_delay_s={SECONDS}",
+        "hydra.launcher.max_num_timeout=1000000",  # a job goes on as often as it is stopped
+        f"hydra.launcher.setup=[{setup}]",
+        f"++hydra.launcher.additional_parameters={{{more}}}",
+    ]
+
+
+def wait(
+    process: subprocess.Popen[bytes], name: str, seconds: float, is_submitted: Callable[[], bool]
+) -> None:
+    """Wait until Slurm has no job of that name.
+
+    submitit alone would wait for ever for a job that was cancelled on a cluster without accounting,
+    and not at all for the others once one was.
+    """
+    num_empty = 0
+    while True:
+        queued = list_queued(name)
+        num_empty = num_empty + 1 if is_submitted() and not queued else 0
+        if num_empty >= 2 or (process.poll() is not None and not queued):
+            return
+        time.sleep(seconds)
+
+
+def find_reason(log: Path) -> str:
+    """Why sbatch refused."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    refused = [line.strip() for line in lines if "sbatch: error" in line]
+    return refused[-1] if refused else last_words(log)

@@ -1,0 +1,63 @@
+"""The report of a sweep, at any time: one CSV, a heat map, the best setting, what is not there."""
+
+from pathlib import Path
+
+from data.files import replacing
+from scripts.lambda_picture import can_draw
+from scripts.summary import BOARD
+from scripts.sweep.heat_map import draw_heat_map
+from scripts.sweep.plan import Plan
+from scripts.sweep.results import (
+    Cell,
+    choose_best,
+    group,
+    read_results,
+    write_results,
+)
+from scripts.sweep.states import DONE, FAILED, MISSING, RUNNING, STOPPED, find_state
+
+
+def report(plan: Plan) -> dict[str, str]:
+    """Print and write it; the state of every job."""
+    found = {job.name: find_state(plan, job) for job in plan.jobs}
+    states = {name: state for name, (state, _) in found.items()}
+    done = [job for job in plan.jobs if states[job.name] == DONE]
+    results = [result for job in done for result in read_results(plan, job)]
+    table, picture = plan.folder / "results.csv", plan.folder / "heat_map.png"
+    write_results(plan, results, states, table)
+    lines = [f"{plan.folder}: {len(done)} of {len(plan.jobs)} trainings are done"]
+    files = [str(table)]
+    if results:
+        cells = group(results)
+        best = choose_best(cells)
+        lines.append(describe_best(best))
+        if draw(cells, best, plan.folder.name, picture):
+            files.append(str(picture))
+    for state in (FAILED, STOPPED, RUNNING, MISSING):
+        lines += [f"{state}: {name}: {why}" for name, (what, why) in found.items() if what == state]
+    lines.append(f"written to {' and '.join(files)}")
+    lines.append(f"to compare them: {BOARD} --logdir {plan.folder}")
+    print("\n".join(lines), flush=True)
+    return states
+
+
+def describe_best(best: Cell) -> str:
+    """The best setting in one line, with the honest figure beside the chosen one."""
+    settings = [*best.others]
+    if best.lam is not None:
+        settings += [f"attention.k_max={best.k_max}", f"attention.lam={best.lam:g}"]
+    spread = "" if best.spread is None else f" ± {best.spread:.2f}"
+    seeds = f"{len(best.accuracies)} seed{'s' if len(best.accuracies) > 1 else ''}"
+    told = f"best: {' '.join(settings) or 'the only setting'}: {best.mean:.2f}{spread} ({seeds})"
+    if best.held_out is not None:
+        told += f"; {best.held_out:.2f} where λ is chosen on other questions than it is judged on"
+    return told
+
+
+def draw(cells: list[Cell], best: Cell, name: str, path: Path) -> bool:
+    """Draw the heat map, if there are λ and matplotlib; whether it was drawn."""
+    if not (can_draw() and any(cell.lam is not None for cell in cells)):
+        return False
+    with replacing(path) as temporary:
+        draw_heat_map(cells, best, f"{name}: mean ± standard deviation over seeds", temporary)
+    return True

@@ -1,0 +1,105 @@
+"""How far each job of a sweep is: its record, its run and its table."""
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from data.files import write_json
+from scripts.paper.runs import Run
+from scripts.slurm_queue import is_queued
+from scripts.sweep.plan import Job, Plan
+
+DONE, FAILED, RUNNING, STOPPED, MISSING = "done", "failed", "running", "interrupted", "missing"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a job has said of itself last."""
+
+    state: str
+    reason: str = ""
+    host: str = ""
+    slurm_job: str | None = None
+    time: float = 0.0
+
+
+def record_file(plan: Plan, job: Job) -> Path:
+    return plan.folder / "jobs" / f"{job.name}.json"
+
+
+def log_file(plan: Plan, job: Job) -> Path:
+    return plan.folder / "jobs" / f"{job.name}.log"
+
+
+def write_record(plan: Plan, job: Job, state: str, reason: str = "") -> None:
+    """Say how far a job is."""
+    number = os.environ.get("SLURM_JOB_ID") if "SUBMITIT_EXECUTOR" in os.environ else None
+    record = Record(state, reason, socket.gethostname(), number, time.time())
+    write_json(record_file(plan, job), asdict(record))
+
+
+def make_run(plan: Plan, job: Job) -> Run:
+    """The training of a job, in a folder of the sweep."""
+    words = ["figures=0", *job.words, f"runs={plan.folder}", f"name={job.name}"]
+    return Run(job.name, 0, plan.folder / job.name, tuple(words))
+
+
+def read_table(plan: Plan, job: Job) -> dict[str, Any] | None:
+    """The job's table of λ, if it is there with all λ of the plan."""
+    path = plan.folder / job.name / "lambda" / "table.json"
+    if not path.is_file():
+        return None
+    table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    has_all = set(plan.lams) <= {row["lam"] for row in table["rows"]}
+    is_later = path.stat().st_mtime >= (plan.folder / job.name / "best.pt").stat().st_mtime
+    return table if has_all and is_later and table["folds"] == plan.folds else None
+
+
+def needs_table(run: Run) -> bool:
+    """Whether the head of a run has a λ."""
+    return "lam" in run.config()["attention"]
+
+
+def is_done(plan: Plan, job: Job) -> bool:
+    """Whether there is nothing left to do."""
+    run = make_run(plan, job)
+    return run.is_finished() and (not needs_table(run) or read_table(plan, job) is not None)
+
+
+def find_state(plan: Plan, job: Job) -> tuple[str, str]:
+    """How far a job is, and why."""
+    if is_done(plan, job):
+        return DONE, ""
+    if not record_file(plan, job).is_file():
+        return MISSING, "not started yet"
+    record = Record(**json.loads(record_file(plan, job).read_text(encoding="utf-8")))
+    if record.state == FAILED:
+        return FAILED, f"{record.reason} (see {log_file(plan, job)})"
+    if record.state in (RUNNING, STOPPED) and is_alive(plan, job, record):
+        return RUNNING, f"on {record.host}" if record.state == RUNNING else "waits in the queue"
+    return STOPPED, "goes on when the sweep is started again"
+
+
+def is_alive(plan: Plan, job: Job, record: Record) -> bool:
+    """Whether somebody is at it: Slurm says so, or the sweep or the run is locked."""
+    if record.slurm_job is not None and shutil.which("squeue"):
+        return is_queued(record.slurm_job)
+    return is_locked(plan.folder / ".sweep.lock") or is_locked(plan.folder / job.name / ".lock")
+
+
+def is_locked(path: Path) -> bool:
+    """Whether another process holds a lock."""
+    if not path.is_file():
+        return False
+    with open(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False

@@ -1,0 +1,140 @@
+"""Several processes end as one command does: one sentence, one exit code, never hanging."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.small_runs import ROOT, assert_same, end_state, finish, settings, start, wait_for_step
+
+pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
+
+AT_EVERY_STEP = "runtime.checkpoint_every_minutes=0"
+
+
+def launch(words, module="scripts.train", num_processes=2):
+    """Start a command as `make … GPUS=2` does."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "scripts.launch", f"--processes={num_processes}", module, *words],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def kill_one_worker(process, rank):
+    """kill -9 of one process that the launcher started."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    environments = {
+        child: dict(
+            entry.split("=", 1)
+            for entry in Path(f"/proc/{child}/environ").read_text().split("\0")
+            if "=" in entry
+        )
+        for child in children
+    }
+    (victim,) = [c for c, env in environments.items() if env.get("RANK") == str(rank)]
+    os.kill(int(victim), signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def words(small_dataset, runs):
+    return settings(small_dataset, runs)
+
+
+@pytest.fixture(scope="module")
+def reference(words, runs):
+    """Two processes that nothing interrupted, under plain torchrun."""
+    code, printed = finish(start([*words, "name=reference"], num_processes=2))
+    assert code == 0, printed
+    return runs / "reference"
+
+
+def test_the_processes_train_as_under_torchrun_itself(words, runs, reference):
+    code, printed = finish(launch([*words, "name=plain"]))
+    assert code == 0, printed
+    assert_same(end_state(runs / "plain"), end_state(reference))
+    assert "Traceback" not in printed
+    assert printed.count("validation accuracy") == 1
+
+
+def test_a_killed_process_brings_all_back_from_the_last_checkpoint(words, runs, reference):
+    name = "restarted"
+    process = launch([*words, f"name={name}", AT_EVERY_STEP, "runtime.max_restarts=1"])
+    wait_for_step(runs / name, 4, process)
+    kill_one_worker(process, 0)  # the one that writes, and whose address the others know
+    code, printed = finish(process)
+    assert code == 0, printed
+    assert printed.count("started again: goes on from the last checkpoint") == 1
+    assert_same(end_state(runs / name), end_state(reference))
+    assert sorted(path.name for path in runs.iterdir()) == ["plain", "reference", "restarted"]
+
+
+def test_without_restarts_a_killed_process_ends_all_within_a_minute(words, runs):
+    process = launch([*words, "name=killed", AT_EVERY_STEP])
+    wait_for_step(runs / "killed", 4, process)
+    begin = time.monotonic()
+    kill_one_worker(process, 1)
+    code, printed = finish(process)
+    assert time.monotonic() - begin < 60
+    assert code == 1, printed
+    assert "error: process 1 was killed by SIGKILL; resume=true goes on" in printed
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_request_to_stop_ends_all_with_its_exit_code_and_is_no_crash(words, runs, number):
+    name = f"stopped_{number.name}"
+    process = launch([*words, f"name={name}", AT_EVERY_STEP, "runtime.max_restarts=1"])
+    wait_for_step(runs / name, 4, process)
+    process.send_signal(number)
+    code, printed = finish(process)
+    assert code == 75, printed
+    assert printed.count("stopped on request; resume=true goes on from the checkpoint") == 1
+    assert "Traceback" not in printed
+    assert not (runs / name / "best.pt").exists()  # it did stop before the end
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("optim.epoch=3", "there is no setting 'optim.epoch'; did you mean 'optim.epochs'?"),
+        ("data.root=/no/where", "there is no data in /no/where: run make data DATA=custom first"),
+        ("name=reference", "reference exists already: go on with it by resume=true"),
+        ("runtime.device=gpu", "there is no device 'gpu'"),
+        ("optim.rate.peak=1e30", "is not finite (questions: "),
+    ],
+)
+def test_a_mistake_is_one_sentence_from_all_processes_together(
+    words, runs, reference, change, sentence
+):
+    name = [] if change.startswith("name") else ["name=mistaken"]
+    code, printed = finish(launch([*words, *name, change, "runtime.max_restarts=1"]))
+    assert code == 2, printed
+    assert sentence in printed
+    (line,) = printed.splitlines()
+    assert line.startswith("error: ")
+
+
+def test_a_mistake_in_another_command_is_one_sentence_too(reference):
+    code, printed = finish(launch([f"checkpoint={reference}", "split=nope"], "scripts.evaluate"))
+    assert code == 2
+    assert len(printed.splitlines()) == 1, printed
+
+
+@pytest.mark.parametrize("number", ["0", "two"])
+def test_a_wrong_number_of_processes_is_refused(number):
+    code, printed = finish(launch([], num_processes=number))
+    assert code == 2
+    (line,) = printed.splitlines()
+    assert line.startswith("error: ")

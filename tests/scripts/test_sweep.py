@@ -1,0 +1,251 @@
+"""make sweep: nothing is done twice, nothing that failed is hidden, λ needs no training."""
+
+import csv
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from tensorboard.backend.event_processing.event_multiplexer import EventMultiplexer
+
+from scripts import sweep_report
+from scripts.sweep.heat_map import draw_heat_map
+from scripts.sweep.plan import Job, Plan, expand, load_plan, merge, name_job, take_lambda
+from scripts.sweep.results import Cell, choose_best
+from tests.small_models import listing, run_here
+from tests.small_runs import ROOT, assert_same, end_state, settings, train_here
+
+pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
+
+main = importlib.import_module("scripts.sweep.__main__").main
+
+
+def names(*words):
+    return [job.name for job in expand(words)]
+
+
+def test_every_combination_is_a_job_and_a_list_in_brackets_is_one_value():
+    jobs = expand(["optim.betas=[0.9,0.98],[0.9,0.99]", "seed=1,2", "optim.epochs=3"])
+    assert [job.swept for job in jobs] == [
+        {"optim.betas": betas, "seed": seed}
+        for betas in ("[0.9,0.98]", "[0.9,0.99]")
+        for seed in ("1", "2")
+    ]
+    assert all("optim.epochs=3" in job.words for job in jobs)
+    assert jobs[0].name == "betas_0.9_0.98-seed_1"
+    (alone,) = expand(["optim.betas=[0.9,0.98]"])
+    assert (alone.name, alone.swept) == ("run", {})
+
+
+def test_ranges_and_repeated_values_are_as_hydra_has_them():
+    assert names("seed=range(1,4)") == ["seed_1", "seed_2", "seed_3"]
+    assert names("seed=1,1,2") == ["seed_1", "seed_2"]
+
+
+def test_names_tell_jobs_apart_whatever_their_values_are():
+    assert name_job({"data.seed": "1", "seed": "2"}) == "data.seed_1-seed_2"
+    alike = names("name_of='a b','a_b','a/b'")
+    assert len(set(alike)) == 3
+    assert not any("/" in name or " " in name for name in alike)
+
+
+def test_a_list_of_lambda_is_taken_off_the_trainings_and_sorted():
+    words, lams = take_lambda(["attention.lam=5,0.5,0", "seed=1,2"])
+    assert (words, lams) == (["seed=1,2"], [0.0, 0.5, 5.0])
+    assert take_lambda(["attention.lam=3"]) == (["attention.lam=3"], None)
+    with pytest.raises(ValueError, match="each must be a number, not \\{linear"):
+        take_lambda(["attention.lam={linear:[0,4]},3"])
+
+
+def test_a_sweep_may_grow_but_a_job_keeps_its_settings(tmp_path):
+    def plan(*words):
+        return Plan(tmp_path, expand(words), [0.0], 5, 1)
+
+    plan("seed=1,2", "optim.epochs=3").save()
+    grown = merge(plan("seed=2,3", "optim.epochs=3", "runtime.num_threads=1"))
+    assert [job.name for job in grown.jobs] == ["seed_1", "seed_2", "seed_3"]
+    with pytest.raises(ValueError, match=r"other settings .*optim.epochs=4.*sweep.name="):
+        merge(plan("seed=1,2", "optim.epochs=4"))
+    assert [job.name for job in load_plan(tmp_path).jobs] == ["seed_1", "seed_2"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["attention.kmax=2,3"], "there is no setting 'attention.kmax'; did you mean"),
+        (["optim.epochs=1,x"], "optim.epochs must be a whole number, not 'x'"),
+        (["seed=1,2", "optim.epoch=3"], "did you mean 'optim.epochs'?"),
+        (["attention=multimodal,multimodel"], "attention/multimodel"),
+        (["attention.lam=1,-2"], "grid.extra holds -2.0, but λ is zero or positive"),
+        (["launcher.gpus=1,2"], "only settings of the training can be lists"),
+        (["launcher=slrum"], "launcher/slrum"),
+        (["name=a,b"], "name cannot be a list"),
+        (["--multirun", "seed=1,2"], "no flag --multirun"),
+        (["data=custom", "data.root=/no/where", "seed=1,2"], "there is no data in /no/where"),
+    ],
+)
+def test_a_mistake_anywhere_in_a_sweep_ends_it_in_one_sentence_before_it_starts(
+    tmp_path, words, sentence
+):
+    code, printed, error = run_here(main, *words, f"runs={tmp_path / 'runs'}", quiet=[])
+    assert (code, printed) == (2, "")
+    assert sentence in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
+
+
+def start(words):
+    return subprocess.Popen(
+        [sys.executable, "-m", "scripts.sweep", *words],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def words(small_dataset, tmp_path_factory):
+    """Four jobs of which two cannot end well."""
+    runs = tmp_path_factory.mktemp("swept")
+    return [
+        *settings(small_dataset, runs, "runtime.checkpoint_every_minutes=0", "sweep.name=s"),
+        "optim.rate.peak=1e-3,1e30", "seed=1,2", "attention.lam=0,1,5", "sweep.folds=3",
+        "attention.k_max=2",
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def interrupted(words):
+    """A sweep that is asked to stop while its first job trains: folder, code and words."""
+    (runs,) = [word.removeprefix("runs=") for word in words if word.startswith("runs=")]
+    folder = Path(runs) / "s"
+    process = start(words)
+    deadline = time.monotonic() + 120
+    while not list((folder / "peak_0.001-seed_1").glob("step_*[3-9].pt")):
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    printed, _ = process.communicate(timeout=120)
+    return folder, process.returncode, printed
+
+
+@pytest.fixture(scope="module")
+def swept(interrupted, words):
+    """The same sweep, started again: folder, code and words."""
+    process = start(words)
+    printed, _ = process.communicate(timeout=400)
+    return interrupted[0], process.returncode, printed
+
+
+def test_an_interrupted_sweep_says_so_and_leaves_a_report(interrupted):
+    folder, code, printed = interrupted
+    assert code == 75, printed
+    assert "interrupted: peak_0.001-seed_1: goes on when the sweep is started again" in printed
+    assert "missing: peak_1e+30-seed_2: not started yet" in printed
+    assert "Traceback" not in printed
+    assert (folder / "results.csv").is_file()
+
+
+def test_the_second_start_goes_on_and_ends_like_plain_runs(swept, words, tmp_path):
+    folder, _, printed = swept
+    assert "peak_0.001-seed_1: goes on" in printed
+    kept = [w for w in words if not w.startswith(("optim.rate", "seed", "attention.lam", "sweep"))]
+    train_here([*kept, f"runs={tmp_path}", "name=plain", "optim.rate.peak=1e-3", "seed=1"])
+    assert_same(end_state(folder / "peak_0.001-seed_1"), end_state(tmp_path / "plain"))
+
+
+def test_jobs_that_fail_are_listed_with_their_reason_and_hold_nobody_up(swept):
+    _, code, printed = swept
+    assert code == 1
+    assert "2 of 4 trainings are done" in printed
+    for seed in (1, 2):
+        assert f"failed: peak_1e+30-seed_{seed}: error: loss or gradient of step" in printed
+
+
+def test_the_table_has_every_lambda_of_every_model_and_the_failed_jobs(swept):
+    folder, _, printed = swept
+    with open(folder / "results.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    done = [row for row in rows if row["state"] == "done"]
+    assert [(row["seed"], float(row["lam"])) for row in done] == [
+        (seed, lam) for seed in "12" for lam in (0, 1, 5)
+    ]
+    for row in done:
+        table = json.loads((folder / row["job"] / "lambda" / "table.json").read_text())
+        (source,) = [
+            each for each in table["rows"] if (each["k_max"], each["lam"]) == (2, float(row["lam"]))
+        ]
+        assert float(row["accuracy"]) == source["accuracy"]
+    assert [row["accuracy"] for row in rows if row["state"] == "failed"] == ["", ""]
+    best = max(
+        (np.mean([float(row["accuracy"]) for row in done if row["lam"] == lam]), float(lam))
+        for lam in {row["lam"] for row in done}
+    )
+    assert f"attention.lam={best[1]:g}: {best[0]:.2f} ±" in printed
+    assert Image.open(folder / "heat_map.png").size[0] > 500
+
+
+def test_tensorboard_shows_the_settings_of_all_runs_under_one_folder(swept):
+    folder, _, _ = swept
+    board = EventMultiplexer().AddRunsFromDirectory(str(folder)).Reload()
+    shown = board.PluginRunToTagToContent("hparams")
+    assert set(shown) == {f"peak_0.001-seed_{seed}/tensorboard" for seed in (1, 2)}
+
+
+def test_a_third_start_tries_the_failed_jobs_alone_and_the_report_needs_no_start(swept, words):
+    folder, _, _ = swept
+    done = [folder / f"peak_0.001-seed_{seed}" for seed in (1, 2)]
+    before = [listing(path) for path in done]
+    process = start([word for word in words if word != "seed=1,2"] + ["seed=1,2"])
+    printed, _ = process.communicate(timeout=200)
+    assert process.returncode == 1
+    assert "4 trainings, 2 of them there already" in printed
+    assert printed.count(": trains") + printed.count(": goes on") == 2
+    assert [listing(path) for path in done] == before
+    code, told, error = run_here(sweep_report.main, f"sweep={folder}", quiet=[])
+    assert (code, error) == (0, "")
+    assert "2 of 4 trainings are done" in told
+    assert "failed: peak_1e+30-seed_1: error: " in told
+    code, _, error = run_here(sweep_report.main, f"sweep={folder.parent}", quiet=[])
+    assert code == 2
+    assert "it holds no sweep.json" in error
+
+
+def test_the_best_setting_has_the_most_seeds_the_highest_mean_and_the_fewest_components():
+    def cell(k_max, lam, *accuracies):
+        return Cell((), k_max, lam, accuracies, None)
+
+    best = cell(2, 5.0, 80.0, 82.0)
+    others = [cell(2, 1.0, 80.0, 82.0), cell(3, 5.0, 81.0, 81.0), cell(4, 1.0, 99.0)]
+    assert choose_best([*others, best, cell(2, 9.0, 70.0, 80.0)]) == best
+    assert best.spread == pytest.approx(2**0.5)
+    assert cell(4, 1.0, 99.0).spread is None
+
+
+def test_the_heat_map_has_a_panel_for_each_further_setting(tmp_path):
+    cells = [
+        Cell((f"optim.epochs={epochs}",), k_max, lam, (60 + k_max + lam, 61.5 + epochs), 60.0)
+        for epochs in (3, 6)
+        for k_max in (2, 3, 4, 6)
+        for lam in (0.0, 0.5, 1.0, 2.0, 5.0)
+    ]
+    draw_heat_map(cells, choose_best(cells), "two panels", tmp_path / "two.png")
+    draw_heat_map(cells[:20], choose_best(cells[:20]), "one panel", tmp_path / "one.png")
+    one, two = (np.asarray(Image.open(tmp_path / f"{name}.png")) for name in ("one", "two"))
+    assert two.shape[0] > 1.5 * one.shape[0]
+    assert len(np.unique(one.reshape(-1, one.shape[-1]), axis=0)) > 20
+
+
+def test_a_job_is_found_by_its_name(tmp_path):
+    plan = Plan(tmp_path, [Job("a", [], {}), Job("b", ["seed=1"], {})], [0.0], 5, 1)
+    assert plan.find("b").words == ["seed=1"]

@@ -1,0 +1,170 @@
+"""On a real Slurm: sweeps and trainings end like local ones, whatever the cluster does to them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.slurm.cluster import Cluster, list_processes, private_cluster
+from tests.small_runs import ROOT, assert_same, end_state, finish, settings, start, train_here
+
+pytestmark = [pytest.mark.slurm, pytest.mark.filterwarnings("ignore:a constant image")]
+
+SITE = ["launcher=slurm", "launcher.gres=null", "launcher.cpus=1", "launcher.minutes=10"]
+AT_EVERY_STEP = "runtime.checkpoint_every_minutes=0"
+LAMS = "attention.lam=0,1"
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with private_cluster() as cluster:
+        yield cluster
+    assert list_processes(cluster) == []
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def words(small_dataset, runs):
+    return settings(small_dataset, runs)
+
+
+def command(cluster: Cluster, module: str, *words: str) -> subprocess.Popen[str]:
+    """Start a command of this project on the machine that submits."""
+    return subprocess.Popen(
+        [sys.executable, "-m", f"scripts.{module}", *words],
+        cwd=ROOT,
+        env=cluster.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def end(process: subprocess.Popen[str], seconds: float = 400) -> tuple[int, str]:
+    printed, _ = process.communicate(timeout=seconds)
+    return process.returncode, printed
+
+
+def wait_for_step(
+    cluster: Cluster, folder: Path, process: subprocess.Popen[str] | None = None
+) -> None:
+    """Wait until a run has trained a few steps; the command that runs it must not end before."""
+
+    def is_there() -> bool:
+        assert process is None or process.poll() is None, process.communicate()[0]
+        return any(int(path.stem[5:]) >= 3 for path in folder.glob("step_*.pt"))
+
+    cluster.wait_until(is_there, 200, f"a checkpoint in {folder}")
+
+
+def slurm_job(sweep: Path, job: str) -> str:
+    return json.loads((sweep / "jobs" / f"{job}.json").read_text())["slurm_job"]
+
+
+def submitted(printed: str) -> str:
+    assert printed.startswith("job "), printed
+    return printed.split()[1]
+
+
+def log_of(runs: Path, name: str, job: str) -> str:
+    return (runs / "slurm" / f"{name}-{job}.log").read_text()
+
+
+def test_a_sweep_of_four_jobs_of_which_one_is_stopped_and_goes_on_ends_like_local_runs(
+    cluster, words, runs
+):
+    sweep = runs / "four"
+    own = [*SITE, "sweep.name=four", "sweep.poll_seconds=0.2", "sweep.folds=3", LAMS]
+    lists = ["attention.k_max=2,3", "seed=1,2"]
+    process = command(cluster, "sweep", *words, *lists, *own, AT_EVERY_STEP)
+    first = "k_max_2-seed_1"
+    wait_for_step(cluster, sweep / first, process)
+    number = slurm_job(sweep, first)
+    cluster.ask("scancel", "--signal=USR1", number)
+    cluster.release(number)
+    code, printed = end(process)
+    assert code == 0, printed
+    assert "4 of 4 trainings are done" in printed
+    assert cluster.field(number, "Restarts") == "1"
+    for k_max in (2, 3):
+        for seed in (1, 2):
+            local = f"local-{k_max}-{seed}"
+            train_here([*words, f"attention.k_max={k_max}", f"seed={seed}", f"name={local}"])
+            on_slurm = end_state(sweep / f"k_max_{k_max}-seed_{seed}")
+            assert_same(on_slurm, end_state(runs / local))
+    lines = (sweep / "results.csv").read_text().splitlines()
+    assert len(lines) == 1 + 4 * 2
+    code, printed = end(command(cluster, "sweep", *words, *lists, *own))
+    assert (code, "4 trainings, 4 of them there already" in printed) == (0, True), printed
+
+
+@pytest.fixture(scope="module")
+def reference(words, runs):
+    """Two processes on one node, without Slurm."""
+    code, printed = finish(start([*words, "name=reference"], num_processes=2))
+    assert code == 0, printed
+    return end_state(runs / "reference")
+
+
+def test_a_training_on_two_nodes_is_stopped_goes_on_and_ends_like_two_local_processes(
+    cluster, words, runs, reference
+):
+    process = command(
+        cluster, "submit", *words, *SITE, "launcher.nodes=2", "name=nodes", AT_EVERY_STEP
+    )
+    code, printed = end(process)
+    assert code == 0, printed
+    number = submitted(printed)
+    wait_for_step(cluster, runs / "nodes")
+    cluster.ask("scancel", "--signal=USR1", number)
+    cluster.release(number)
+    ended = ("COMPLETED", "FAILED")
+    cluster.wait_until(lambda: cluster.field(number, "JobState") in ended, 200, "its end")
+    log = log_of(runs, "nodes", number)
+    assert cluster.field(number, "JobState") == "COMPLETED", log
+    assert cluster.field(number, "NodeList") == "n[1-2]"
+    assert cluster.field(number, "Restarts") == "1"
+    assert log.count("stopped on request") == 1
+    assert log.count("started again: goes on from the last checkpoint") == 1
+    assert_same(end_state(runs / "nodes"), reference)
+
+
+def test_a_job_that_fails_and_one_that_is_cancelled_are_named_and_hold_nobody_up(
+    cluster, words, runs
+):
+    sweep = runs / "bad"
+    own = [*SITE, "sweep.name=bad", "sweep.poll_seconds=0.2", "sweep.folds=3", LAMS]
+    lists = ["optim.rate.peak=1e-3,1e30,2e-3", "optim.epochs=40"]
+    process = command(cluster, "sweep", *words, *lists, *own, AT_EVERY_STEP)
+    wait_for_step(cluster, sweep / "peak_0.002", process)
+    wait_for_step(cluster, sweep / "peak_0.001", process)
+    again = command(cluster, "sweep", *words, *lists, *own)
+    code, printed = end(again)
+    assert code == 2, printed
+    assert "is being swept by another process" in printed
+    for name in ("peak_0.001", "peak_0.002"):
+        cluster.ask("scancel", slurm_job(sweep, name))
+    code, printed = end(process)
+    assert code == 1, printed
+    assert "0 of 3 trainings are done" in printed
+    assert "failed: peak_1e+30: error: loss or gradient of step" in printed
+    assert "interrupted: peak_0.001: goes on when the sweep is started again" in printed
+    assert cluster.ask("squeue", "-h") == ""
+
+
+def test_what_slurm_refuses_is_told_in_one_sentence(cluster, words, runs):
+    wrong = [*words, *SITE, "launcher.partition=nowhere", "name=refused"]
+    code, printed = end(command(cluster, "submit", *wrong))
+    assert code == 2
+    (line,) = printed.splitlines()
+    assert "nothing was submitted: sbatch: error: " in line
+    assert "partition" in line
+    code, printed = end(command(cluster, "sweep", *wrong[:-1], "sweep.name=refused", "seed=1,2"))
+    assert code == 2
+    assert "error: nothing was submitted: sbatch: error: " in printed

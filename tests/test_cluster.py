@@ -1,0 +1,92 @@
+"""What docs/cluster.md, the containers and the citation say is what the code says."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+
+from scripts.cost.__main__ import main
+from scripts.cost.document import read_block, write_block
+from tests.small_models import run_here
+
+ROOT = Path(__file__).parents[1]
+DOCUMENT = ROOT / "docs" / "cluster.md"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def test_the_estimate_in_the_document_is_what_make_cost_prints(tmp_path):
+    output = tmp_path / "cost.json"
+    code, printed, _ = run_here(main, f"output={output}", quiet=[])
+    assert code == 0
+    expected = printed.partition("\nwritten to")[0]
+    assert read_block(DOCUMENT) == expected, 'run make cost ARGS="document=docs/cluster.md"'
+
+
+def test_a_block_is_replaced_and_all_else_stays(tmp_path):
+    copy = tmp_path / "copy.md"
+    copy.write_text(DOCUMENT.read_text(encoding="utf-8"), encoding="utf-8")
+    write_block(copy, "one\ntwo")
+    assert read_block(copy) == "one\ntwo\n"
+    write_block(copy, read_block(DOCUMENT).removesuffix("\n"))
+    assert copy.read_bytes() == DOCUMENT.read_bytes()
+
+
+def test_a_document_without_a_block_ends_in_one_sentence(tmp_path):
+    (tmp_path / "plain.md").write_text("nothing", encoding="utf-8")
+    small = ["model=tiny", "grid=[8,10]", "largest_grid=[8,10]", "gpus=[1]"]
+    code, _, error = run_here(main, *small, f"document={tmp_path}/plain.md", quiet=[])
+    assert code == 2
+    assert "has no block" in error
+    assert (tmp_path / "plain.md").read_text() == "nothing"
+
+
+def test_every_command_of_the_document_is_a_target():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    shown = set(re.findall(r"(?:^|`)make ([a-z-]+)", DOCUMENT.read_text("utf-8"), re.MULTILINE))
+    shown.discard("sweep")  # see sweeps.md
+    assert {"doctor", "cost", "train", "export"} <= shown
+    assert not [name for name in shown if not re.search(rf"^{name}:", makefile, re.MULTILINE)]
+
+
+def test_the_settings_that_the_document_names_exist():
+    named = set(re.findall(r"(?:runtime|optim)\.[a-z_]+", DOCUMENT.read_text("utf-8")))
+    assert {"runtime.stage_to", "runtime.reader", "runtime.micro_batches"} <= named
+    for name in named:
+        group, key = name.split(".")
+        files = (ROOT / "configs" / group).glob("*.yaml")
+        assert any(key in yaml.safe_load(file.read_text("utf-8")) for file in files), name
+
+
+def test_containers_have_every_package_and_the_pinned_versions():
+    recipe = (ROOT / "apptainer.def").read_text(encoding="utf-8")
+    packages = [name[:-1] for name in PROJECT["tool"]["setuptools"]["packages"]["find"]["include"]]
+    for name in [
+        *packages,
+        "pyproject.toml",
+        "constraints.txt",
+        "Makefile",
+        PROJECT["project"]["readme"],
+    ]:
+        assert f"    {name} /app/{name}\n" in recipe
+        assert (ROOT / name).exists()
+    docker = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    base = re.search(r"^From: (.*)$", recipe, re.MULTILINE).group(1)
+    assert f"FROM {base}\n" in docker
+    assert "make install" in docker
+    assert "make install" in recipe
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+    assert {".venv", "datasets", "runs"} <= set(ignored)
+    assert not set(packages) & set(ignored)
+
+
+def test_the_citation_is_of_the_paper_and_of_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["cff-version"] == "1.2.0"
+    assert str(citation["version"]) == PROJECT["project"]["version"]
+    assert citation["license"] == PROJECT["project"]["license"]["text"]
+    paper = citation["preferred-citation"]
+    names = [author["family-names"] for author in paper["authors"]]
+    assert names == ["Farinhas", "Martins", "Aguiar"]
+    assert "2104.03046" in paper["url"]
+    assert paper["year"] == 2021
