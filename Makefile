@@ -119,11 +119,14 @@ test: $(STAMP)  ## run all tests, two files at a time
 test-gpu: $(STAMP)  ## run the tests that need a GPU
 	@$(RUN) -m pytest -q -m cuda $(ARGS)
 
-test-slurm: $(VENV)/.slurm  ## run the tests that need Slurm, on a cluster of their own
-	@$(RUN) -m pytest -q -m slurm $(ARGS)
-
 test-faults: $(STAMP)  ## kill, fill the disk, damage files, cut off processes: nothing is lost
 	@$(RUN) -m pytest -m faults $(ARGS) tests/faults
+
+soak: $(STAMP)  ## train small for half an hour; memory and open files must not grow
+	@$(RUN) -m scripts.soak $(ARGS)
+
+test-slurm: $(VENV)/.slurm  ## run the tests that need Slurm, on a cluster of their own
+	@$(RUN) -m pytest -q -m slurm $(ARGS)
 
 test-mutants: $(STAMP)  ## break each formula once; every break must fail a test
 	@$(RUN) -m tests.mutants $(ARGS)

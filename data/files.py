@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,32 @@ def replacing(path: str | Path) -> Iterator[Path]:
         synchronise(temporary)
         os.replace(temporary, path)
         synchronise(path.parent)
+    except OSError as error:
+        if error.filename not in (None, str(temporary)):  # of another file that the block needs
+            raise
+        refuse_write(error, path)
+        raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # on a disk that became read-only
+            temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def naming_refusals(path: Path) -> Iterator[None]:
+    """Have what the system refuses while `path` is written become a sentence that names it."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        refuse_write(error, path)
+        raise
+
+
+def refuse_write(error: OSError | RuntimeError, path: Path) -> None:
+    """Raise that `path` cannot be written, if that is what the system or HDF5 means."""
+    within = re.search(r"error message = '([^']*)'", str(error))  # HDF5's words
+    reason = within[1] if within else getattr(error, "strerror", None)
+    if reason:
+        raise OSError(f"{path} cannot be written: {reason}") from error
 
 
 def refuse_folder(path: Path) -> None:

@@ -48,6 +48,26 @@ def create_file(path: Path, index: Mapping[str, np.ndarray], shape: tuple[int, i
         return int(rows.get_offset())
 
 
+def renew_file(path: Path, index: Mapping[str, np.ndarray], shape: tuple[int, int]) -> int:
+    """Make all of an unfinished file but its rows as `create_file` did; where the rows begin.
+
+    A disk that was full when the file was to be finished may have left half of HDF5's own records.
+    """
+    fresh = path.with_name(path.name + ".layout")  # the room for its rows is never written
+    try:
+        start = create_file(fresh, index, shape)
+        end = start + 2 * shape[0] * shape[1]
+        with open(fresh, "rb") as source, open(path, "r+b") as target:
+            target.write(source.read(start))
+            source.seek(end)
+            target.seek(end)
+            target.write(source.read())
+            target.truncate()
+        return start
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
 def read_index(descriptor: int, header: Header, path: object) -> StoreIndex:
     """Read the index of an open store and raise when it is not sound."""
     try:

@@ -13,13 +13,13 @@ import numpy as np
 import torch
 
 from data.destination import refuse_existing
-from data.files import synchronise
+from data.files import naming_refusals, synchronise
 from data.half import to_half
 from data.header import write_all, write_header
 from data.journal import Journal
 from data.manifest import Manifest, check_grid, check_resize, check_text, fingerprint
 from data.room import require_room
-from data.store_index import create_file
+from data.store_index import create_file, renew_file
 
 COMMIT_BYTES = 64 << 20  # rows written between two entries in the journal
 
@@ -85,10 +85,12 @@ class StoreWriter:
                     f"settings ({found.get('source')}); finish that, or delete it and "
                     f"{self.journal.path}"
                 )
-            if not (self.resume and found == self.identity() and self.is_whole(offset)):
-                self.done = {}
-                offset = self.lay_out()
-                self.journal.start({**self.identity(), "data_offset": offset})
+            begun = self.resume and found == self.identity() and self.is_whole(offset)
+            with naming_refusals(self.partial):
+                if not begun or renew_file(self.partial, self.index(), self.shape) != offset:
+                    self.done = {}
+                    offset = self.lay_out()
+                    self.journal.start({**self.identity(), "data_offset": offset})
             assert offset is not None
             self.data_offset: int = offset
             self.descriptor = os.open(self.partial, os.O_RDWR)
@@ -120,16 +122,23 @@ class StoreWriter:
     def lay_out(self) -> int:
         """Make the file, index first, with room for the rows; give the byte where they begin."""
         require_room(self.path.parent, self.data_bytes, f"{self.path}")
-        index = {
+        offset = create_file(self.partial, self.index(), self.shape)
+        synchronise(self.partial)
+        return offset
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.num_cells, self.num_features
+
+    def index(self) -> dict[str, np.ndarray]:
+        """The arrays about the images, all (n,); checksums are filled in at the end."""
+        return {
             "image_id": self.image_ids,
             "offset": self.offsets,
             "height": self.heights,
             "width": self.widths,
             "checksum": np.zeros(len(self.image_ids), dtype=np.uint32),
         }
-        offset = create_file(self.partial, index, (self.num_cells, self.num_features))
-        synchronise(self.partial)
-        return offset
 
     def write(self, image_id: int, rows: np.ndarray | torch.Tensor) -> None:
         """Store an image's rows (L, F), row-major over its grid; they must be finite in float16."""
@@ -145,10 +154,8 @@ class StoreWriter:
         half = to_half(image_id, rows)
         content = half.reshape(-1).view(np.uint8).data
         offset = self.data_offset + int(self.offsets[number]) * self.num_features * 2
-        try:
+        with naming_refusals(self.partial):
             write_all(self.descriptor, content, offset)
-        except OSError as error:
-            raise OSError(f"{self.partial} cannot be written: {error.strerror}") from error
         self.record(image_id, zlib.crc32(content), len(content))
 
     def record(self, image_id: int, checksum: int, num_bytes: int) -> None:
@@ -163,8 +170,9 @@ class StoreWriter:
 
     def commit(self, entries: list[tuple[int, int]]) -> None:
         """Journal images only after their rows are on disk: a power cut may not leave holes."""
-        os.fdatasync(self.descriptor)
-        with self.lock:
+        with naming_refusals(self.partial):
+            os.fdatasync(self.descriptor)
+        with self.lock, naming_refusals(self.journal.path):
             self.journal.add(entries)
             self.done.update(entries)
 
@@ -193,13 +201,14 @@ class StoreWriter:
             num_features=self.num_features,
             checksum=fingerprint(self.image_ids, self.heights, self.widths, checksums),
         )
-        with h5py.File(self.partial, "r+", locking=False) as file:
-            file["checksum"][...] = checksums
-            file.attrs["manifest"] = manifest.dump()
-        write_header(self.descriptor, self.data_offset, self.data_bytes)
-        os.fsync(self.descriptor)
-        os.replace(self.partial, self.path)
-        synchronise(self.path.parent)
+        with naming_refusals(self.path):
+            with h5py.File(self.partial, "r+", locking=False) as file:
+                file["checksum"][...] = checksums
+                file.attrs["manifest"] = manifest.dump()
+            write_header(self.descriptor, self.data_offset, self.data_bytes)
+            os.fsync(self.descriptor)
+            os.replace(self.partial, self.path)
+            synchronise(self.path.parent)
 
     def __enter__(self) -> Self:
         return self

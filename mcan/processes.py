@@ -1,7 +1,8 @@
 """The processes that train together: one, or as many as torchrun started."""
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -80,6 +81,35 @@ def join_world(device: str | None = None, timeout_minutes: float = 10) -> World:
         backend = "nccl" if place.type == "cuda" else "gloo"
         dist.init_process_group(backend, timeout=timedelta(minutes=timeout_minutes))
     return World(rank, size, place)
+
+
+@contextlib.contextmanager
+def joined_world(device: str | None, timeout_minutes: float) -> Iterator[World]:
+    """Join for as long as the block lasts; a process that is lost meanwhile is an error by name."""
+    world = join_world(device, timeout_minutes)
+    try:
+        yield world
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        if world.size == 1 or not (isinstance(error, dist.DistError) or "gloo" in reason):
+            raise
+        raise ConnectionAbortedError(describe_loss(world, timeout_minutes, reason)) from error
+    finally:
+        leave_world()
+
+
+def describe_loss(world: World, timeout_minutes: float, reason: str) -> str:
+    """Say which way another process was lost; which one it was, its own end or torchrun tells."""
+    others = f"process {world.rank} of {world.size} waits in vain for another"
+    if "imed out" in reason or "imeout" in reason:
+        return (
+            f"{others}: none came within runtime.timeout_minutes={timeout_minutes:g}, so it hangs "
+            f"or is slower than that; resume=true goes on from the last checkpoint"
+        )
+    return (
+        f"{others}: it has ended, or the network between them has; what it said or torchrun says "
+        f"of it names the cause, and resume=true goes on from the last checkpoint"
+    )
 
 
 def leave_world() -> None:

@@ -7,7 +7,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from mcan.checkpoint import link_checkpoint, load_checkpoint, save_checkpoint, sync_folder
+from mcan.checkpoint import (
+    DamagedCheckpointError,
+    link_checkpoint,
+    load_checkpoint,
+    replacing,
+    save_checkpoint,
+)
 
 
 class RunFolder:
@@ -27,8 +33,12 @@ class RunFolder:
         self._lock = open(path / ".lock", "w")  # noqa: SIM115 - held as long as the process lives
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # who discards a folder takes the file away: a lock on that would be a lock on nothing
+            is_held = os.path.samestat(os.fstat(self._lock.fileno()), os.stat(path / ".lock"))
         except OSError:
-            raise ValueError(f"another process is training in {path}") from None
+            is_held = False
+        if not is_held:
+            raise ValueError(f"another process is training in {path}")
         for left in [*path.glob(".*.partial"), *path.glob(".*.link")]:  # by a run that was killed
             left.unlink()
 
@@ -38,13 +48,13 @@ class RunFolder:
 
     def write_text(self, name: str, text: str) -> None:
         """Write a small file, whole or not at all."""
-        temporary = self.path / f".{name}.partial"
-        with open(temporary, "w", encoding="utf-8") as file:
+        with (
+            replacing(self.path / name) as temporary,
+            open(temporary, "w", encoding="utf-8") as file,
+        ):
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, self.path / name)
-        sync_folder(self.path)
 
     def metrics(self) -> list[dict[str, Any]]:
         """The lines written so far."""
@@ -70,12 +80,15 @@ class RunFolder:
         return sorted(self.path.glob("step_*.pt"))
 
     def latest(self) -> dict[str, Any] | None:
-        """The newest sound checkpoint; None where none was written yet."""
+        """The newest sound checkpoint; None where none was written yet.
+
+        One that is sound but of a newer format is refused: to go back would lose what it holds.
+        """
         problems: dict[Path, str] = {}
         for path in reversed(self.checkpoints()):
             try:
                 content = load_checkpoint(path)
-            except ValueError as error:
+            except DamagedCheckpointError as error:
                 problems[path] = str(error)
                 continue
             for damaged, problem in problems.items():

@@ -18,7 +18,7 @@ from scripts.restarts import count_restarts
 from scripts.settings import describe_unknown, find_problems
 from scripts.verdict import leave_verdict, read_verdict
 
-USER_ERROR, INTERRUPTED = 2, 130  # exit codes
+CRASHED, USER_ERROR, INTERRUPTED = 1, 2, 130  # exit codes
 
 
 def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callable[[], None]]:
@@ -28,6 +28,10 @@ def command(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callab
         def guarded(config: DictConfig) -> None:
             try:
                 run(config)
+            except ConnectionAbortedError as error:
+                # another process was lost: a crash, no mistake, so that it may be tried again
+                print(f"error: {describe(error)}", file=sys.stderr)
+                sys.exit(CRASHED)
             except (ValueError, OSError, OmegaConfBaseException) as error:
                 fail(error)
             except SystemExit as stop:
@@ -117,10 +121,13 @@ def fail(error: Exception) -> NoReturn:
     """End with one sentence and exit code 2; HYDRA_FULL_ERROR=1 shows where it came from."""
     if os.environ.get("HYDRA_FULL_ERROR") == "1":
         raise error
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        message = f"{error.filename}: {error.strerror}"
-    else:
-        message = " ".join(str(error).split())
-    if not leave_verdict(USER_ERROR, f"error: {message}"):
-        print(f"error: {message}", file=sys.stderr)
+    if not leave_verdict(USER_ERROR, f"error: {describe(error)}"):
+        print(f"error: {describe(error)}", file=sys.stderr)
     sys.exit(USER_ERROR)
+
+
+def describe(error: Exception) -> str:
+    """An error in one sentence."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split())

@@ -15,7 +15,7 @@ from data.results import check_results, result_name, write_results
 from data.shapes.metadata import Background, read_backgrounds
 from mcan.precision import choose_dtype
 from mcan.prediction import Predictions, predict
-from mcan.processes import World, join_world, leave_world
+from mcan.processes import World, joined_world
 from scripts.component_shares import describe_choices, tell_choices
 from scripts.entry import command
 from scripts.evaluation import Asked, ask, begin, choose_files, load_for, warn_of_training
@@ -27,11 +27,8 @@ from scripts.validation import name_answers
 @command("evaluate")
 def main(config: DictConfig) -> None:
     """Evaluate, on as many processes as there are."""
-    world = join_world(config.runtime.device)
-    try:
+    with joined_world(config.runtime.device, config.runtime.timeout_minutes) as world:
         evaluate(config, world)
-    finally:
-        leave_world()
 
 
 def evaluate(config: DictConfig, world: World) -> None:

@@ -14,7 +14,7 @@ from data.questions import Questions
 from data.results import check_results, result_name, write_results
 from mcan.precision import choose_dtype
 from mcan.prediction import Predictions, predict, predict_together
-from mcan.processes import World, join_world, leave_world
+from mcan.processes import World, joined_world
 from scripts.entry import command
 from scripts.evaluation import (
     Asked,
@@ -34,11 +34,8 @@ NUM_TEST = 447_793  # questions of VQA-v2's test2015, all of which the server wa
 @command("export")
 def main(config: DictConfig) -> None:
     """Export, on as many processes as there are."""
-    world = join_world(config.runtime.device)
-    try:
+    with joined_world(config.runtime.device, config.runtime.timeout_minutes) as world:
         export(config, world)
-    finally:
-        leave_world()
 
 
 def export(config: DictConfig, world: World) -> None:

@@ -13,7 +13,7 @@ from data.bootstrap import LEVEL
 from data.files import read_json, refuse_file_on_the_way, refuse_folder, replacing, write_json
 from data.human_comparison import COLUMNS, HumanComparison
 from data.splits import Folder, overlap
-from mcan.processes import World, join_world, leave_world
+from mcan.processes import World, joined_world
 from scripts.entry import command
 from scripts.evaluation import begin, data_root, load_together
 from scripts.human_comparison import compare, name_models
@@ -28,11 +28,8 @@ LONGEST = 120  # letters of a folder's name
 @command("human_attention")
 def main(config: DictConfig) -> None:
     """Compare, on as many processes as there are."""
-    world = join_world(config.runtime.device)
-    try:
+    with joined_world(config.runtime.device, config.runtime.timeout_minutes) as world:
         compare_with_people(config, world)
-    finally:
-        leave_world()
 
 
 def compare_with_people(config: DictConfig, world: World) -> HumanComparison:

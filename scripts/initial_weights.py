@@ -10,7 +10,7 @@ from data.embeddings import load_embeddings
 from data.words import Words
 from mcan.checkpoint import load_checkpoint
 from mcan.processes import World
-from scripts.model import refuse_other_settings
+from scripts.model import fill_model, refuse_other_settings
 
 
 def start_weights(
@@ -25,7 +25,7 @@ def start_weights(
         owner = "this run's checkpoint"
         words.refuse_other(Words.from_state(checkpoint, owner), owner, config.data.root)
         refuse_other_settings(config, checkpoint["config"])
-        model.load_state_dict(checkpoint["model"])
+        fill_model(model, checkpoint["model"], owner)
     elif config.init_from:
         copy_weights(model, config, words)
     elif config.glove:
@@ -38,12 +38,7 @@ def copy_weights(model: mcan.MCAN, config: DictConfig, words: Words) -> None:
     words.refuse_other(
         Words.from_state(other, config.init_from), config.init_from, config.data.root
     )
-    try:
-        model.load_state_dict(other["model"])
-    except RuntimeError:
-        raise ValueError(
-            f"{config.init_from} has another architecture than model={config.model}"
-        ) from None
+    fill_model(model, other["model"], config.init_from)
 
 
 def start_embeddings(model: mcan.MCAN, config: DictConfig, words: Words, world: World) -> None:

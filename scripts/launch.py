@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import NoReturn
 
 from mcan.stopping import PREEMPTED
-from scripts.entry import check, fail
+from scripts.entry import CRASHED, check, fail
 from scripts.overrides import quote_value
 from scripts.signals import passing_on
 from scripts.slurm_queue import REQUEUE_ON, requeue
 from scripts.verdict import PLACE, leave_verdict, read_verdict
 
-CRASHED = 1  # exit code
 SECONDS_TO_END = 30  # of the others when one process has crashed; then they are killed
 
 

@@ -48,6 +48,17 @@ def build_model(model: DictConfig, head: attention.Head, sizes: dict[str, int]) 
     return MCAN(Sizes(**sizes, **options), head, dropout)
 
 
+def fill_model(model: MCAN, weights: dict[str, Any], owner: str) -> None:
+    """Load weights; those of another architecture are refused by their owner's name."""
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError:
+        sizes = ", ".join(f"{name} {value}" for name, value in vars(model.sizes).items())
+        raise ValueError(
+            f"{owner} has another architecture: its weights do not fit a model of {sizes}"
+        ) from None
+
+
 def refuse_other_settings(config: DictConfig, before: dict[str, Any]) -> None:
     """Raise where a run that goes on would be another one; more epochs are more of the same."""
     now: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
-from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
 from mcan.step import Reading
 from mcan.training import Progress
+from scripts.board import Board
 from scripts.model import flatten
 from scripts.sample_maps import SampleMaps
 
@@ -32,8 +32,7 @@ class Display:
     def __init__(
         self, config: DictConfig, folder: Path, global_step: int, maps: SampleMaps
     ) -> None:
-        # purge_step drops what an interrupted run wrote after the checkpoint it goes on from
-        self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=global_step)
+        self.board = Board(folder / "tensorboard", global_step)
         self.settings = list_settings(config)
         self.num_epochs, self.show = config.optim.epochs, config.runtime.show_progress
         self.maps = maps
@@ -60,9 +59,9 @@ class Display:
         )
         self.bar.update()
         if reading.step % 20 == 0:
-            self.board.add_scalar("train/loss", loss, reading.step)
-            self.board.add_scalar("train/learning_rate", rate, reading.step)
-            self.board.add_scalar("train/gradient_norm", reading.gradient_norm, reading.step)
+            self.board.add("scalar", "train/loss", loss, reading.step)
+            self.board.add("scalar", "train/learning_rate", rate, reading.step)
+            self.board.add("scalar", "train/gradient_norm", reading.gradient_norm, reading.step)
 
     def questions_per_second(self) -> float:
         return self.num_questions / max(1e-9, time.monotonic() - self.start)
@@ -73,14 +72,12 @@ class Display:
         step = global_step - 1  # the epoch's last: purge_step is the first of the next one
         for name, value in metrics.items():
             if isinstance(value, (int, float)):
-                self.board.add_scalar(f"epoch/{name}", value, step)
+                self.board.add("scalar", f"epoch/{name}", value, step)
         for question_id, picture in self.maps.draw().items():
-            self.board.add_image(f"attention/question_{question_id}", picture, step)
+            self.board.add("image", f"attention/question_{question_id}", picture, step)
         if metrics["epoch"] == self.num_epochs:
-            self.board.add_hparams(
-                self.settings, {"hparam/accuracy": metrics["accuracy"]}, run_name=".",
-                global_step=step,
-            )  # fmt: skip
+            accuracy = {"hparam/accuracy": metrics["accuracy"]}
+            self.board.add("hparams", self.settings, accuracy, run_name=".", global_step=step)
         self.board.flush()
         if self.show:
             shares = metrics.get("component_shares")

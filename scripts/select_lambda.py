@@ -17,7 +17,7 @@ from omegaconf import DictConfig
 from data.files import replacing, write_json
 from mcan.candidate_answers import answer_candidates
 from mcan.precision import choose_dtype
-from mcan.processes import World, join_world, leave_world
+from mcan.processes import World, joined_world
 from scripts.cross_validation import Pick, assign_folds, pick_lambda
 from scripts.entry import command
 from scripts.evaluation import ask, begin, choose_files, load_for, warn_of_training
@@ -31,11 +31,8 @@ NAMES = ("table.csv", "table.json", "table.png")
 @command("select_lambda")
 def main(config: DictConfig) -> None:
     """Select, on as many processes as there are."""
-    world = join_world(config.runtime.device)
-    try:
+    with joined_world(config.runtime.device, config.runtime.timeout_minutes) as world:
         select_lambda(config, world)
-    finally:
-        leave_world()
 
 
 def select_lambda(config: DictConfig, world: World) -> None:

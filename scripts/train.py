@@ -9,7 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from data.splits import Folder, overlap
 from data.words import USUAL_THRESHOLD, Words
-from mcan.processes import World, join_world, leave_world
+from mcan.processes import World, joined_world
 from mcan.run_folder import RunFolder
 from mcan.stopping import PREEMPTED, StoppedOnRequestError
 from mcan.training import NotFiniteError
@@ -21,23 +21,23 @@ from scripts.examples import draw_examples
 from scripts.model import import_modules
 from scripts.restarts import count_restarts
 from scripts.summary import summarise
+from scripts.terminal import outlive_terminal
 from scripts.trained import load_trained
 
 
 @command("train")
 def main(config: DictConfig) -> None:
     """Train, and turn a stop on request or a broken number into an exit code."""
-    world = join_world(config.runtime.device)
-    try:
-        train(config, world)
-    except StoppedOnRequestError:
-        if world.is_first:
-            print("stopped on request; resume=true goes on from the checkpoint", flush=True)
-        sys.exit(PREEMPTED)
-    except FloatingPointError as error:
-        raise ValueError(str(error)) from None
-    finally:
-        leave_world()
+    outlive_terminal()
+    with joined_world(config.runtime.device, config.runtime.timeout_minutes) as world:
+        try:
+            train(config, world)
+        except StoppedOnRequestError:
+            if world.is_first:
+                print("stopped on request; resume=true goes on from the checkpoint", flush=True)
+            sys.exit(PREEMPTED)
+        except FloatingPointError as error:
+            raise ValueError(str(error)) from None
 
 
 def train(config: DictConfig, world: World) -> None:
@@ -146,7 +146,12 @@ def open_folder(config: DictConfig) -> RunFolder:
     """The run's folder, with its config in it."""
     folder = RunFolder(choose_folder(config), config.resume)
     if not (folder.path / "config.yaml").is_file():
-        folder.write_text("config.yaml", OmegaConf.to_yaml(config))
+        try:
+            folder.write_text("config.yaml", OmegaConf.to_yaml(config))
+        except OSError:
+            if not config.resume:
+                folder.discard()
+            raise
     return folder
 
 

@@ -12,7 +12,7 @@ from data.words import Words
 from mcan import MCAN, Sizes
 from mcan.checkpoint import load_checkpoint
 from mcan.published import infer_sizes
-from scripts.model import build_head, head_schedules
+from scripts.model import build_head, fill_model, head_schedules
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def rebuild(content: dict[str, Any], path: Path, changed: dict[str, Any]) -> Tra
     if infer_sizes(content["model"], sizes.num_heads) != sizes:  # before room is made for them
         raise ValueError(f"{path} has weights of other sizes than it says")
     model = MCAN(sizes, build_head(options, {}))
-    model.load_state_dict(content["model"])
+    fill_model(model, content["model"], str(path))
     return Trained(
         path,
         name_run(path),

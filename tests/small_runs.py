@@ -47,12 +47,16 @@ def train_here(overrides: list[str]) -> None:
         torch.set_num_threads(num_threads)
 
 
+def train_command(overrides: list[str], num_processes: int = 1) -> list[str]:
+    """The command line, as make builds it."""
+    launcher = ["scripts.launch", f"--processes={num_processes}"] if num_processes > 1 else []
+    return [sys.executable, "-m", *launcher, "scripts.train", *overrides]
+
+
 def start(overrides: list[str], num_processes: int = 1) -> subprocess.Popen[str]:
-    """Start the command, under torchrun where there are several processes."""
-    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={num_processes}"]
-    launcher = torchrun if num_processes > 1 else []
+    """Start the command."""
     return subprocess.Popen(
-        [sys.executable, *launcher, "-m", "scripts.train", *overrides],
+        train_command(overrides, num_processes),
         cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,

@@ -7,8 +7,11 @@ import pytest
 
 from data.splits import Folder
 from tests.faults.fuzzing import CASES
+from tests.faults.runs import AT_EVERY_STEP, Run
+from tests.small_runs import settings, train_command
 
 HERE = Path(__file__).parent
+KILLS = pytest.StashKey[list[str]]()
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by marker
@@ -26,7 +29,54 @@ def data(small_dataset, tmp_path):
     return Folder(tmp_path / "data")
 
 
+@pytest.fixture
+def kill_log(request):
+    """Write down a kill; all of them are listed at the end of the tests."""
+    kills = request.config.stash.setdefault(KILLS, [])
+
+    def write(num_processes, moment, goes_on_from):
+        kills.append(f"{num_processes} process(es): {moment}; goes on from step {goes_on_from}")
+
+    return write
+
+
 def pytest_terminal_summary(terminalreporter):
     if CASES:
         listed = ", ".join(f"{count:,} {what}" for what, count in sorted(CASES.items()))
         terminalreporter.write_line(f"fuzzing tried {CASES.total():,} cases: {listed}")
+    kills = terminalreporter.config.stash.get(KILLS, [])
+    if kills:
+        terminalreporter.section(f"{len(kills)} kills")
+        for number, kill in enumerate(kills, 1):
+            terminalreporter.write_line(f"{number:3} {kill}")
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="session")
+def words(small_dataset, runs):
+    """Settings of all runs that must end alike."""
+    return settings(small_dataset, runs, "optim.epochs=3")
+
+
+class References(dict[int, Path]):
+    """By number of processes: a run that nothing interrupted, with a checkpoint of every step."""
+
+    def __init__(self, words: list[str], runs: Path) -> None:
+        super().__init__()
+        self.words, self.runs = [*words, "runtime.keep=1000", AT_EVERY_STEP], runs
+
+    def __missing__(self, number: int) -> Path:
+        name = f"reference_{number}"
+        code, printed = Run(train_command([*self.words, f"name={name}"], number)).end()
+        assert code == 0, printed
+        self[number] = self.runs / name
+        return self[number]
+
+
+@pytest.fixture(scope="session")
+def references(words, runs):
+    return References(words, runs)

@@ -1,0 +1,127 @@
+"""Small runs that meet a fault: started in a session of their own, watched, and compared."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mcan.checkpoint import load_checkpoint
+from mcan.stopping import ASKED
+from tests.small_runs import ROOT, assert_same, end_state, train_command
+
+AT_EVERY_STEP = "runtime.checkpoint_every_minutes=0"
+TRAPPED = "modules=[tests.faults.trap]"
+HANG = 300  # seconds; on a busy machine a run of seconds takes a minute
+
+
+def environment(run: str, **variables: str) -> dict[str, str]:
+    """What a command and all its descendants have in common: they are found by `run`."""
+    return {**os.environ, "OMP_NUM_THREADS": "1", "FAULTY_RUN": run, **variables}
+
+
+def heed_signals() -> None:
+    """Ignore no signal, even if these tests themselves run under nohup or in the background."""
+    for number in ASKED:
+        signal.signal(number, signal.SIG_DFL)
+
+
+class Run(subprocess.Popen[str]):
+    """A command and all that it started."""
+
+    def __init__(self, command: Sequence[str], **variables: str) -> None:
+        self.run = uuid.uuid4().hex
+        super().__init__(
+            command,
+            cwd=ROOT,
+            env=environment(self.run, **variables),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            preexec_fn=heed_signals,
+        )
+
+    def end(self, seconds: float = HANG) -> tuple[int, str]:
+        """The exit code and all that was printed; nothing that it started may live on."""
+        try:
+            printed, _ = self.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            for number in members(self.run):
+                os.kill(number, signal.SIGKILL)
+            raise
+        assert_is_over(self.run)
+        return self.returncode, printed
+
+
+def launch_trapped(
+    words: list[str],
+    trace: Path,
+    num_processes: int = 1,
+    **trap: Any,
+) -> Run:
+    """Train with the trap set: place=…, passage=…, action=…, rank=…; none only leaves a trace."""
+    trace.unlink(missing_ok=True)
+    command = train_command([*words, TRAPPED], num_processes)
+    return Run(command, TRAP=json.dumps(trap), TRACE=str(trace))
+
+
+def members(run: str) -> dict[int, str]:
+    """The living processes of a run, in whatever session, with their command lines."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"FAULTY_RUN={run}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
+        except (OSError, ProcessLookupError):  # it ended meanwhile, or is another user's
+            continue
+    return found
+
+
+def assert_is_over(run: str) -> None:
+    """No process that a run started outlives it by more than a moment."""
+    deadline = time.monotonic() + 5
+    while left := members(run):
+        assert time.monotonic() < deadline, f"orphans: {left}"
+        time.sleep(0.01)
+
+
+def wait_for(trace: Path, place: str, process: subprocess.Popen[str]) -> None:
+    """Wait until the run has passed a place."""
+    deadline = time.monotonic() + HANG
+    while place not in read_trace(trace):
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline, f"the run did not get to be {place}"
+        time.sleep(0.002)
+
+
+def read_trace(trace: Path) -> str:
+    """Where the run is, or was last."""
+    return trace.read_text().strip() if trace.is_file() else ""
+
+
+def errors_of(printed: str) -> list[str]:
+    """The sentences of a run that printed no traceback."""
+    assert "Traceback" not in printed, printed
+    return [line for line in printed.splitlines() if line.startswith("error: ")]
+
+
+def assert_ends_like(folder: Path, reference: Path) -> None:
+    """The same weights, optimizer, metrics and best model, and nothing half-written."""
+    assert_same(end_state(folder), end_state(reference))
+    assert_same(end_state(folder, "best.pt")["model"], end_state(reference, "best.pt")["model"])
+    assert not [*folder.glob(".*.partial"), *folder.glob(".*.link")]
+
+
+def assert_on_the_way(folder: Path, reference: Path) -> int:
+    """What a run would go on from has the reference's bits of that step; the step."""
+    newest = max(folder.glob("step_*.pt"))
+    content, expected = load_checkpoint(newest), load_checkpoint(reference / newest.name)
+    for key in ("model", "optimizer"):
+        assert_same(content[key], expected[key], f"{newest.name}/{key}")
+    assert load_checkpoint(folder / "last.pt")["progress"]["global_step"] >= int(newest.stem[5:])
+    return int(newest.stem[5:])

@@ -1,0 +1,216 @@
+"""A disk that is full or read-only: one sentence, and what was there before stays as it was."""
+
+import json
+import shutil
+import sys
+
+import pytest
+import torch
+
+from data.splits import Folder
+from data.store import FeatureStore
+from tests.faults import moments
+from tests.faults.disks import Disk, can_forbid_writing, can_mount
+from tests.faults.runs import (
+    AT_EVERY_STEP,
+    Run,
+    assert_ends_like,
+    assert_on_the_way,
+    errors_of,
+)
+from tests.small_models import QUIET, listing
+from tests.small_runs import train_command
+
+FULL = f"cannot be written: {'No space left on device' if can_mount() else 'File too large'}"
+READ_ONLY = "cannot be written: Read-only file system"
+needs_mount = pytest.mark.skipif(not can_mount(), reason="needs a mount namespace")
+needs_read_only = pytest.mark.skipif(not can_forbid_writing(), reason="root writes everywhere")
+
+
+@pytest.fixture
+def disk(tmp_path):
+    (tmp_path / "disk").mkdir()
+    return Disk(tmp_path / "disk", tmp_path / "after")
+
+
+@pytest.fixture
+def begin(references, tmp_path):
+    """A folder of runs with one that has come to step 6."""
+
+    def copy(num_processes):
+        folder = tmp_path / "before" / "run"
+        folder.mkdir(parents=True)
+        for name in ("step_00000005.pt", "step_00000006.pt", "config.yaml", ".lock"):
+            shutil.copy(references[num_processes] / name, folder)
+        (folder / "last.pt").hardlink_to(folder / "step_00000006.pt")
+        return folder.parent
+
+    return copy
+
+
+def assert_intact(after, before, reference):
+    """All checkpoints are as they were, nothing is half-written, and the newest is sound."""
+    found, kept = listing(after / "run"), listing(before / "run")
+    assert not [name for name in found if name.endswith((".partial", ".link"))]
+    for name in ("last.pt", *(name for name in kept if name.startswith("step_"))):
+        assert found[name] == kept[name]
+    assert_on_the_way(after / "run", reference)
+
+
+@pytest.mark.parametrize(("num_processes", "free"), [(1, 0), (1, 100_000), (2, 100_000)])
+def test_disk_full_while_a_checkpoint_is_written(
+    words, begin, references, disk, num_processes, free
+):
+    """With no room at all TensorBoard's files end first: a warning, and the run goes on."""
+    again = [*words, "name=run", "resume=true", AT_EVERY_STEP]
+    command = train_command([*again, f"runs={disk.path}"], num_processes)
+    before = begin(num_processes)
+    code, printed = disk.run(command, before, free=free)
+    assert code == 2, printed
+    errors = errors_of(printed)  # of two processes, the other may say that it waits in vain
+    assert errors[-1] == f"error: {disk.path}/run/last.pt {FULL}", printed
+    assert len(errors) <= num_processes
+    assert "the run goes on without curves" in printed or free
+    assert_intact(disk.after, before, references[num_processes])
+    code, printed = Run(train_command([*again, f"runs={disk.after}"], num_processes)).end()
+    assert code == 0, printed
+    assert_ends_like(disk.after / "run", references[num_processes])
+
+
+def test_disk_full_when_a_run_begins(words, disk):
+    command = train_command([*words, "name=run", f"runs={disk.path}"])
+    code, printed = disk.run(command, free=0)
+    assert (code, errors_of(printed)) == (2, [f"error: {disk.path}/run/config.yaml {FULL}"])
+    assert not (disk.after / "run").exists()
+
+
+@needs_mount
+def test_disk_read_only_while_a_checkpoint_is_written(words, begin, references, disk):
+    """The disk turns read-only in the midst of a run, as after an error of its own."""
+    words = [*words, "name=run", "resume=true", AT_EVERY_STEP]
+    command = train_command([*words, f"runs={disk.path}", "modules=[tests.faults.trap]"])
+    trap = {"place": moments.IN_STEP, "passage": 3, "action": "read-only"}
+    code, printed = disk.run(
+        command,
+        begin(1),
+        TRAP=json.dumps({**trap, "folder": str(disk.path / "run")}),
+        TRACE=str(disk.path.with_name("trace")),
+    )
+    assert code == 2, printed
+    assert errors_of(printed) == [f"error: {disk.path}/run/last.pt {READ_ONLY}"]
+    assert assert_on_the_way(disk.after / "run", references[1]) == 8  # two steps were saved
+
+
+@needs_read_only
+def test_run_on_a_read_only_disk(words, begin, disk):
+    command = train_command([*words, "name=run", "resume=true", f"runs={disk.path}"])
+    before = begin(1)
+    code, printed = disk.run(command, before, read_only=True)
+    assert code == 2, printed
+    assert errors_of(printed) == [f"error: {disk.path}/run/.lock: Read-only file system"]
+    assert listing(disk.after) == listing(before)
+
+
+@pytest.fixture(scope="session")
+def answered(references, tmp_path_factory):
+    """What evaluate and export wrote before."""
+    folder = tmp_path_factory.mktemp("answered")
+    for name in ("evaluate", "export"):
+        command = answer_command(name, references[1], folder)
+        code, printed = Run(command).end()
+        assert code == 0, printed
+    return folder
+
+
+def answer_command(name, run, folder):
+    words = [f"checkpoint={run}", f"output={folder / name}", *QUIET]
+    return [sys.executable, "-m", f"scripts.{name}", *words]
+
+
+@pytest.mark.parametrize("name", ["evaluate", "export"])
+def test_disk_full_while_results_are_written(references, answered, disk, name):
+    code, printed = disk.run(answer_command(name, references[1], disk.path), answered, free=0)
+    assert code == 2, printed
+    (error,) = errors_of(printed)
+    assert error.startswith(f"error: {disk.path}/{name}/vqa_OpenEnded_mscoco_")
+    assert error.endswith(f"_results.json {FULL}")
+    assert listing(disk.after) == listing(answered)
+
+
+@needs_read_only
+@pytest.mark.parametrize("name", ["evaluate", "export"])
+def test_disk_read_only_while_results_are_written(references, answered, disk, name):
+    command = answer_command(name, references[1], disk.path)
+    code, printed = disk.run(command, answered, read_only=True)
+    assert code == 2, printed
+    (error,) = errors_of(printed)
+    assert error.startswith(f"error: {disk.path}/{name}/vqa_OpenEnded_mscoco_")
+    assert error.endswith(READ_ONLY)
+    assert listing(disk.after) == listing(answered)
+
+
+@pytest.fixture(scope="session")
+def stored(small_dataset, tmp_path_factory):
+    """Stores that features and extract made before, and what they made them from."""
+    folder = tmp_path_factory.mktemp("stored")
+    sources = {"features": tmp_path_factory.mktemp("source") / "pth"}
+    sources["features"].mkdir()
+    sources["extract"] = Folder(small_dataset).image_folder("val")
+    for number in range(20):
+        torch.save(torch.randn(1, 64, 8, 10), sources["features"] / f"{number}.pth")
+    for name in sources:
+        (folder / name).mkdir()
+        code, printed = Run(store_command(name, sources, folder)).end()
+        assert code == 0, printed
+    return folder, sources
+
+
+def store_command(name, sources, folder):
+    source = "source" if name == "features" else "images"
+    words = [f"{source}={sources[name]}", f"output={folder / name / 'x.h5'}", "force=true"]
+    return [sys.executable, "-m", f"scripts.{name}", *words, "resize=null", "num_threads=2"]
+
+
+def num_row_bytes(store):
+    with FeatureStore(store) as opened:
+        return opened.header.data_bytes
+
+
+# bytes free beside the rows: for the rows themselves there is no room; for HDF5's records; for
+# the last of them, when the store is to be finished
+@pytest.mark.parametrize(
+    ("name", "spare", "named"),
+    [
+        ("features", -50_000, "x.h5 needs "),
+        ("features", 4096, "x.h5.partial cannot be written: "),
+        ("features", 16384, "x.h5 cannot be written: "),
+        ("extract", 4096, "x.h5.partial cannot be written: "),
+    ],
+)
+@needs_mount
+def test_disk_full_while_a_store_is_written(stored, disk, tmp_path, name, spare, named):
+    before, sources = tmp_path / "before", stored[1]
+    shutil.copytree(stored[0] / name, before / name)
+    old = (before / name / "x.h5").read_bytes()
+    free = num_row_bytes(before / name / "x.h5") + spare
+    code, printed = disk.run(store_command(name, sources, disk.path), before, free=free)
+    assert code == 2, printed
+    (error,) = errors_of(printed)
+    assert error.startswith(f"error: {disk.path}/{name}/{named}")
+    assert (disk.after / name / "x.h5").read_bytes() == old
+    code, printed = Run(store_command(name, sources, disk.after)).end()
+    assert code == 0, printed
+    assert (disk.after / name / "x.h5").read_bytes() == old
+    assert [each.name for each in (disk.after / name).iterdir()] == ["x.h5"]
+
+
+@needs_read_only
+@pytest.mark.parametrize("name", ["features", "extract"])
+def test_disk_read_only_while_a_store_is_written(stored, disk, name):
+    command = store_command(name, stored[1], disk.path)
+    code, printed = disk.run(command, stored[0], read_only=True)
+    assert code == 2, printed
+    (error,) = errors_of(printed)
+    assert error.startswith(f"error: {disk.path}/{name}/x.h5")
+    assert error.endswith("Read-only file system")
+    assert listing(disk.after) == listing(stored[0])
