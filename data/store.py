@@ -32,8 +32,8 @@ class FeatureStore:
             raise IsADirectoryError(f"{self.path} is a folder; name the store in it, a file *.h5")
         if not self.path.is_file():
             raise FileNotFoundError(
-                f"{self.path} does not exist; make it with "
-                f"`make features SOURCE=folder OUT={self.path}`"
+                f"{self.path} does not exist; make it from images with `make extract IMAGES=folder "
+                f"OUT={self.path}`, from .pth files with `make features SOURCE=folder OUT=…`"
             )
         self.descriptor = os.open(self.path, os.O_RDONLY)
         try:

@@ -1,5 +1,6 @@
 """What a run's weights start from: its own checkpoint, another model's, or chance and GloVe."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from data.words import Words
 from mcan.checkpoint import load_checkpoint
 from mcan.processes import World
 from scripts.model import fill_model, refuse_other_settings
+from scripts.trained import find_checkpoint
 
 
 def start_weights(
@@ -33,12 +35,11 @@ def start_weights(
 
 
 def copy_weights(model: mcan.MCAN, config: DictConfig, words: Words) -> None:
-    """Those of another model, trained with any head."""
-    other = load_checkpoint(config.init_from)
-    words.refuse_other(
-        Words.from_state(other, config.init_from), config.init_from, config.data.root
-    )
-    fill_model(model, other["model"], config.init_from)
+    """Those of another model, trained with any head: a checkpoint, or a run's folder."""
+    path = find_checkpoint(Path(config.init_from))
+    other = load_checkpoint(path)
+    words.refuse_other(Words.from_state(other, str(path)), str(path), config.data.root)
+    fill_model(model, other["model"], str(path))
 
 
 def start_embeddings(model: mcan.MCAN, config: DictConfig, words: Words, world: World) -> None:
@@ -53,4 +54,9 @@ def start_embeddings(model: mcan.MCAN, config: DictConfig, words: Words, world: 
     )
     if world.is_first:
         print(embeddings.notice, flush=True)
+    if (width := embeddings.matrix.shape[1]) != config.model.embedding:
+        raise ValueError(
+            f"{config.glove} has vectors of {width} numbers and the model takes "
+            f"{config.model.embedding}; add model.embedding={width}"
+        )
     mcan.load_embeddings(model, embeddings.matrix)

@@ -293,7 +293,7 @@ def test_fine_tuning_starts_from_the_weights_of_another_head(words, runs, discre
     before, after = load_checkpoint(discrete), load_checkpoint(runs / "still" / "last.pt")
     assert (before["attention"]["name"], after["attention"]["name"]) == ("discrete", "multimodal")
     assert_same(dict(after["model"]), dict(before["model"]))
-    train_here([*words, f"init_from={discrete}", "name=tuned", "optim.epochs=1"])
+    train_here([*words, f"init_from={discrete.parent}", "name=tuned", "optim.epochs=1"])
     tuned = load_checkpoint(runs / "tuned" / "last.pt")
     assert not torch.equal(tuned["model"]["classify.weight"], before["model"]["classify.weight"])
     assert tuned["lines"][0]["component_counts"]
@@ -361,3 +361,13 @@ def test_a_head_of_ones_own_trains_resumes_and_is_evaluated(
     metrics = without_times(validation.run(model, ALONE, torch.float32))
     last = without_times(content["lines"][-1])
     assert metrics == {name: last[name] for name in metrics}
+
+
+def test_word_vectors_of_another_width_name_the_setting_that_fits(words, runs, command, tmp_path):
+    glove = tmp_path / "glove.txt"
+    glove.write_text("circle 0.1 0.2 0.3\nred 0.3 0.2 0.1\n")
+    code, error = command(*words, f"glove={glove}", "name=refused_width")
+    assert code == 2
+    expected = f"error: {glove} has vectors of 3 numbers and the model takes 8"
+    assert error.endswith(f"{expected}; add model.embedding=3\n")
+    assert not (runs / "refused_width").exists()
