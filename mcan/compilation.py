@@ -27,6 +27,7 @@ def compile_layers(model: MCAN, device: torch.device, backend: str = "inductor")
     # their own: an LSTM's output is laid out by time, and a projection's is a view.
     model.lstm.register_forward_hook(lay_out_by_question)
     model.project_features.register_forward_hook(copy_output)
+    model.splits_first_layer = False  # a compiled layer is one graph
     for layer in [*model.encoder, *model.decoder]:
         layer.forward = MethodType(compile_forward(type(layer).forward, backend), layer)
 

@@ -51,6 +51,7 @@ class MCAN(nn.Module):
         self.pool_question = QuestionPooling(hidden, sizes.pooling, sizes.output, dropout)
         self.norm = nn.LayerNorm(sizes.output, NORM_EPSILON)
         self.classify = nn.Linear(sizes.output, sizes.num_answers)
+        self.splits_first_layer = True  # so that its part without the question runs once an image
 
     def forward(
         self,
@@ -86,11 +87,14 @@ class MCAN(nn.Module):
         grid = grid.to(cells.device)
         layers = list(self.decoder)
         if image_index is not None:
-            first = layers.pop(0)
-            assert isinstance(first, GuidedAttentionLayer)
-            cells = first.attend_to_itself(cells, mask_cells(grid_of_images(grid, image_index)))
-            cells = cells[image_index.to(cells.device, non_blocking=True)]
-            cells = first.attend_to_question(cells, words, word_mask)
+            index = image_index.to(cells.device, non_blocking=True)
+            if self.splits_first_layer:
+                first = layers.pop(0)
+                assert isinstance(first, GuidedAttentionLayer)
+                cells = first.attend_to_itself(cells, mask_cells(grid_of_images(grid, image_index)))
+                cells = first.attend_to_question(cells[index], words, word_mask)
+            else:
+                cells = cells[index]
         for layer in layers:
             cells = layer(cells, words, mask_cells(grid), word_mask)
         attended = self.pool_image(cells, grid, num_components, step)

@@ -56,9 +56,11 @@ def test_an_answer_depends_neither_on_batch_mates_nor_on_padding(model):
         torch.testing.assert_close(together[row], alone[0], atol=1e-8, rtol=1e-8)
 
 
+@pytest.mark.parametrize("split", [True, False])
 @pytest.mark.parametrize("shapes", [SHAPES, [(8, 10)] * 3])
-def test_an_image_that_is_computed_once_gives_its_questions_the_same_answers(model, shapes):
+def test_an_image_that_is_computed_once_gives_its_questions_the_same_answers(model, shapes, split):
     model.eval().double()
+    model.splits_first_layer = split
     features, grid, _ = batch(shapes, dtype=torch.float64)
     index = torch.tensor([2, 0, 0, 1, 2, 0])
     tokens = torch.randint(1, 30, (6, 14), generator=torch.Generator().manual_seed(1))
