@@ -1,7 +1,7 @@
 """Dropout whose masks cost a CPU little: of each random word of 64 bits four entries are decided.
 
-torch decides one entry with each word, on one core alone: on a CPU that is a third of a training
-step. Elsewhere, and inside torch.compile, all of this is torch's own dropout.
+torch decides one entry with each word, on one core alone, however many there are. Elsewhere, and
+inside torch.compile, all of this is torch's own dropout.
 """
 
 import torch

@@ -1,8 +1,9 @@
 """Scaled dot-product attention with dropout on its weights, for a CPU.
 
-torch's fused kernel for the CPU knows no dropout, and what it does instead passes over all weights
-eleven times. Here they are formed image by image, in place and in the cache, and the backward pass
-needs no sum over them: Σ_n w_n ∂w_n is the product of the output with its gradient.
+torch's fused kernel for the CPU knows no dropout, and what it does instead forms all weights of a
+batch and passes over them again and again. Here they are formed image by image, in place and in the
+cache, and the backward pass needs no sum over them: Σ_n w_n ∂w_n is the product of the output with
+its gradient.
 """
 
 import math
