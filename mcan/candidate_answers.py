@@ -15,6 +15,7 @@ from mcan.prediction import (
     gather_rows,
     give_logits,
     look,
+    refuse_nan,
 )
 from mcan.processes import World
 
@@ -85,4 +86,6 @@ def answer_candidates(
         )
     table = gather_rows(columns, world)
     every = [each for each in world.gather(complexity) if each is not None]
-    return CandidateAnswers(*[*table, every[0]])
+    answers = CandidateAnswers(*[*table, every[0]])
+    refuse_nan(answers.question_ids, answers.probabilities)
+    return answers

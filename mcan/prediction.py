@@ -125,15 +125,20 @@ def count_collapsed(mixture: Mixture) -> Tensor:
 
 
 def as_predictions(columns: Sequence[tuple[Tensor, ...]], world: World) -> Predictions:
-    """All processes' answers; raise where one is no number: it would count as an answer."""
+    """All processes' answers."""
     predictions = Predictions(*gather_rows(columns, world))
-    bad = predictions.question_ids[predictions.probabilities.isnan()].tolist()
+    refuse_nan(predictions.question_ids, predictions.probabilities[:, None])
+    return predictions
+
+
+def refuse_nan(question_ids: Tensor, probabilities: Tensor) -> None:
+    """Raise where a question's (Q, …) answer is no number: it would count as an answer."""
+    bad = question_ids[probabilities.isnan().any(1)].tolist()
     if bad:
         raise ValueError(
             f"the network's answers to {len(bad)} questions, the first is {bad[0]}, are NaN: its "
             "weights or the features of that image are damaged; look with make verify-features"
         )
-    return predictions
 
 
 def gather_rows(columns: Sequence[tuple[Tensor, ...]], world: World) -> list[Tensor]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from data.store import FeatureStore
-from scripts import evaluate, verify_features
+from scripts import evaluate, select_lambda, verify_features
 from tests.data.sample_features import write_sample
 from tests.faults.fuzzing import CASES
 from tests.small_models import run_here, train_small
@@ -64,12 +64,13 @@ def test_verifying_names_the_row_and_image_of_a_nan(data):
 
 
 def test_answers_that_are_no_numbers_are_refused(data, tmp_path):
-    run = train_small(data.root, tmp_path / "runs", "sound")
+    run = train_small(data.root, tmp_path / "runs", "sound", "attention=multimodal")
     put_nan(data.store("val"), 0)
-    code, _, error = run_here(evaluate.main, f"checkpoint={run}", f"data.root={data.root}")
-    assert code == 2
-    assert "are NaN: its weights or the features" in error
-    assert not (run / "evaluate").exists()
+    for command, folder in ((evaluate, "evaluate"), (select_lambda, "lambda")):
+        code, _, error = run_here(command.main, f"checkpoint={run}", f"data.root={data.root}")
+        assert code == 2
+        assert "are NaN: its weights or the features" in error
+        assert not (run / folder).exists()
 
 
 def test_a_store_truncated_during_a_training_ends_it_with_the_files_name(data, tmp_path):
