@@ -1,5 +1,7 @@
 """Shared by all tests: which devices there are, and which skips a run may have."""
 
+import signal
+
 import hypothesis
 import pytest
 import torch
@@ -7,6 +9,10 @@ import torch
 # The same cases in every run; `--hypothesis-profile=default` looks for new ones.
 hypothesis.settings.register_profile("reproducible", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("reproducible")
+
+# A shell's background ignores Ctrl-C, and so would every command that a test starts and interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):

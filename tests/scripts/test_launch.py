@@ -109,7 +109,7 @@ def test_a_request_to_stop_ends_all_with_its_exit_code_and_is_no_crash(words, ru
     ("change", "sentence"),
     [
         ("optim.epoch=3", "there is no setting 'optim.epoch'; did you mean 'optim.epochs'?"),
-        ("data.root=/no/where", "there is no data in /no/where: run make data DATA=custom first"),
+        ("data.root=/no/where", "there is no data in /no/where: give your folder with data.root="),
         ("name=reference", "reference exists already: go on with it by resume=true"),
         ("runtime.device=gpu", "there is no device 'gpu'"),
         ("optim.rate.peak=1e30", "is not finite (questions: "),

@@ -14,9 +14,14 @@ from tests.small_models import run_here
 NUM_ROWS = 2 + 2 + 2 + 3 + 1 + 5
 
 
-def test_every_row_is_measured_written_and_nothing_else_is_left(tmp_path, monkeypatch):
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
+@pytest.fixture
+def scratch():
+    """A folder with a short name: worker processes put sockets there, and those allow no other."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        yield Path(name)
+
+
+def test_every_row_is_measured_written_and_nothing_else_is_left(tmp_path, scratch, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     monkeypatch.setenv("TMPDIR", str(scratch))
     output = tmp_path / "bench.json"
