@@ -77,7 +77,7 @@ def rebuild(content: dict[str, Any], path: Path, changed: dict[str, Any]) -> Tra
     sizes = Sizes(**content["sizes"])
     refuse_other_words(words, sizes, path)
     if infer_sizes(content["model"], sizes.num_heads) != sizes:  # before room is made for them
-        raise ValueError(f"{path} has weights of other sizes than it says")
+        raise ValueError(f"{path} has another architecture than the sizes that it names")
     model = MCAN(sizes, build_head(options, {}))
     fill_model(model, content["model"], str(path))
     return Trained(
