@@ -14,13 +14,15 @@ from scripts.bench.timing import interleave
 def convert_plainly(folder: Path, output: Path) -> None:
     """One file after the other: load, turn into float16 rows, append to a dataset that grows."""
     paths = sorted(folder.glob("*.pth"), key=lambda path: int(path.stem))
-    num_features = torch.load(paths[0]).shape[1]
+    num_features = torch.load(paths[0], weights_only=True).shape[1]
     with h5py.File(output, "w") as file:
         rows = file.create_dataset(
             "features", (0, num_features), np.float16, maxshape=(None, num_features)
         )
         for path in paths:
-            features = torch.load(path)[0].flatten(1).t().half().numpy()  # (L, F)
+            features = (
+                torch.load(path, weights_only=True)[0].flatten(1).t().half().numpy()
+            )  # (L, F)
             rows.resize(len(rows) + len(features), axis=0)
             rows[-len(features) :] = features
 

@@ -58,7 +58,10 @@ class PlainEvaluation:
 
     def answer(self, rows: np.ndarray) -> Tensor:
         """(b,): the best answers of one batch."""
-        images = [torch.load(self.folder / f"{n}.pth") for n in self.examples.image_ids[rows]]
+        images = [
+            torch.load(self.folder / f"{n}.pth", weights_only=True)
+            for n in self.examples.image_ids[rows]
+        ]
         sizes = [(image.shape[2], image.shape[3]) for image in images]
         cells = [image[0].flatten(1).t() for image in images]
         padded = [pad(each, (0, 0, 0, self.num_cells - len(each))) for each in cells]
