@@ -58,11 +58,7 @@ def time_published(folder: Path, examples: Examples, num_batches: int) -> float:
     The workers fetch ahead while the first batch is awaited: that favours them a little.
     """
     dataset = PublishedFeatures(folder, examples)
-    # not forked: after a fork this process pays for its own buffers again, when it next writes them
-    loader = DataLoader(
-        dataset, BATCH_SIZE, shuffle=True, num_workers=NUM_THREADS, multiprocessing_context="spawn"
-    )
-    batches = iter(loader)
+    batches = iter(DataLoader(dataset, BATCH_SIZE, shuffle=True, num_workers=NUM_THREADS))
     next(batches)
     start = time.perf_counter()
     count = sum(len(features) for features, *_ in itertools.islice(batches, num_batches))
