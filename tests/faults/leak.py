@@ -1,18 +1,23 @@
 """What a training with a leak imports (modules=[tests.faults.leak]): memory and files."""
 
 import os
+import time
 from typing import Any
 
 from mcan.step import Stepper
 
+EVERY = 0.1  # seconds: by the clock, so that a fast machine does not run out of files
 kept: list[Any] = []
 original = Stepper.step
+last = time.monotonic()
 
 
 def step(self: Stepper, *arguments: Any) -> Any:
     """A step that keeps what it should not."""
-    kept.append(bytearray(b"x") * 2_000_000)
-    if len(kept) < 500:
+    global last
+    if time.monotonic() - last >= EVERY:
+        last = time.monotonic()
+        kept.append(bytearray(b"x") * 4_000_000)
         kept.append(open(os.devnull))  # noqa: SIM115 - never closed: that is the fault
     return original(self, *arguments)
 
