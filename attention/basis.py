@@ -13,8 +13,9 @@ from torch import Tensor
 
 from attention.cache import made_once
 from attention.grid import Grid
-from attention.mixture import Mixture, log_gaussian
+from attention.mixture import Mixture
 from attention.options import finite_and_positive, whole_number
+from attention.quadratic import coefficients, monomials
 
 # Shape letters: B batch, R restarts, K components, N basis functions, L cells.
 
@@ -32,11 +33,11 @@ class RadialBasis:
 
     def expectation(self, mixture: Mixture) -> Tensor:
         """r (B, R, N): E_p[ψ_j] = Σ_k π_k N(μ_k; μ̃_j, Σ_k + Σ̃_j), Eqs. (3) and (5)."""
-        centres_N2 = _centres(self.num_basis, mixture.mu.device)
-        identity = torch.eye(2, dtype=torch.float64, device=mixture.mu.device)
-        widened = mixture.sigma + self.variance * identity
-        difference = mixture.mu[..., None, :] - centres_N2  # (B, R, K, N, 2)
-        overlap_BRKN = log_gaussian(difference, widened[..., None, :, :]).exp()
+        sigma = mixture.sigma
+        variance_u, variance_v = (sigma[..., n, n] + self.variance for n in (0, 1))
+        location = [*mixture.mu.unbind(-1), variance_u, sigma[..., 0, 1], variance_v]
+        theta_BRK6 = coefficients(location)
+        overlap_BRKN = (theta_BRK6 @ _centre_monomials(self.num_basis, sigma.device)).exp()
         return (mixture.pi[..., None, :] @ overlap_BRKN).squeeze(-2)
 
     def cell_weights(self, mixture: Mixture, grid: Grid) -> Tensor:
@@ -56,6 +57,11 @@ class RadialBasis:
 def _centres(num_basis: int, device: torch.device) -> Tensor:
     side = torch.linspace(0, 1, math.isqrt(num_basis), dtype=torch.float64, device=device)
     return torch.cartesian_prod(side, side)  # (N, 2)
+
+
+@made_once
+def _centre_monomials(num_basis: int, device: torch.device) -> Tensor:
+    return monomials(_centres(num_basis, device)).mT.contiguous()  # (6, N)
 
 
 @made_once

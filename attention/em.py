@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attention.grid import Grid
-from attention.mixture import LOG_TWO_PI, Mixture
+from attention.mixture import Mixture
 from attention.moments import (
     as_distribution,
     as_mixture,
@@ -19,9 +19,9 @@ from attention.moments import (
     location_of,
     re_estimate,
     variance_floor,
-    weighted_monomials,
 )
 from attention.options import Covariance, Floor, whole_number
+from attention.quadratic import coefficients
 
 # Shape letters: B batch, R restarts, K components, C those of all starts, L cells.
 # Locations (…, 5): see moments.py.
@@ -64,7 +64,7 @@ def log_likelihood(mixture: Mixture, weights_BL: Tensor, grid: Grid) -> Tensor:
 def judge(mixture: Mixture, weights_BL: Tensor, grid: Grid) -> Tensor:
     """(B, R): the log-likelihood of Eq. (7) under weights taken as they are."""
     theta_BC6 = log_joint_coefficients(mixture.pi, location_of(mixture)).flatten(1, 2)
-    [joint_BRKL] = log_joints(theta_BC6, [mixture.pi.shape], grid.monomials)
+    [joint_BRKL] = log_joints(theta_BC6, [mixture.pi.shape], grid.monomials, [None])
     return weighted_log_likelihood(joint_BRKL, weights_BL)
 
 
@@ -120,16 +120,17 @@ def maximise_together(
     The algebra of a component runs once for all of them, side by side as C; only what sums over the
     components of a mixture or over cells runs start by start, so that none carries unused ones.
     """
-    weighted_B6L = weighted_monomials(weights_BL, grid).mT.contiguous()
+    weighted_B6L = weights_BL[:, None] * grid.monomials.mT.contiguous()
     floor_2 = variance_floor(floor, grid)[:, None]  # (B or 1, 1, 2)
     shapes = [pi.shape for pi, _ in starts]
+    spaces = [None if torch.is_grad_enabled() else _make_space(grid, shape) for shape in shapes]
     pi_BC = torch.cat([pi.flatten(1) for pi, _ in starts], 1)
     location_BC5 = torch.cat([location.flatten(1, 2) for _, location in starts], 1)
     for _ in range(iterations):
         theta_BC6 = log_joint_coefficients(pi_BC, location_BC5)
         moments_B6C = [
             weighted_B6L @ responsibilities(joint_BRKL).flatten(1, 2).mT
-            for joint_BRKL in log_joints(theta_BC6, shapes, grid.monomials)
+            for joint_BRKL in log_joints(theta_BC6, shapes, grid.monomials, spaces)
         ]
         moments_BC6 = torch.cat(moments_B6C, 2).mT
         pi_BC, location_BC5 = re_estimate(moments_BC6, location_BC5, floor_2, covariance)
@@ -146,8 +147,12 @@ def divide(x_BC: Tensor, shapes: Sequence[torch.Size]) -> tuple[Tensor, ...]:
 
 
 def responsibilities(log_joint_BRKL: Tensor) -> Tensor:
-    """γ_ℓk (B, R, K, L): the share of component k in cell ℓ, Eq. (8)."""
-    return log_joint_BRKL.softmax(dim=2)
+    """γ_ℓk (B, R, K, L): the share of component k in cell ℓ, Eq. (8).
+
+    Where no gradient is recorded, they take the place of what they are made from.
+    """
+    space = None if torch.is_grad_enabled() else log_joint_BRKL
+    return torch.softmax(log_joint_BRKL, dim=2, out=space)
 
 
 def weighted_log_likelihood(log_joint_BRKL: Tensor, weights_BL: Tensor) -> Tensor:
@@ -156,28 +161,36 @@ def weighted_log_likelihood(log_joint_BRKL: Tensor, weights_BL: Tensor) -> Tenso
 
 
 def log_joints(
-    theta_BC6: Tensor, shapes: Sequence[torch.Size], monomials: Tensor
+    theta_BC6: Tensor,
+    shapes: Sequence[torch.Size],
+    monomials: Tensor,
+    spaces: Sequence[Tensor | None],
 ) -> Iterator[Tensor]:
-    """(B, R, K, L) for each start: log(π_k N(x_ℓ; μ_k, Σ_k)) at every cell, as a matrix product."""
-    for shape, theta in zip(shapes, divide(theta_BC6, shapes), strict=True):
-        joint = (
-            theta.contiguous() @ monomials.squeeze(0).mT
-        )  # one product where all share one shape
-        yield joint.view(*shape, -1)
+    """(B, R, K, L) for each start: log(π_k N(x_ℓ; μ_k, Σ_k)) at every cell, as a matrix product.
+
+    They are written into the spaces if there are any: a megabyte of fresh memory at every iteration
+    would cost as much as the arithmetic.
+    """
+    for shape, theta, space in zip(shapes, divide(theta_BC6, shapes), spaces, strict=True):
+        if len(monomials) == 1:  # one product where all share one shape
+            left, right, multiply = theta.flatten(0, 1), monomials[0].mT, torch.mm
+        else:
+            left, right, multiply = theta.contiguous(), monomials.mT, torch.bmm
+        yield multiply(left, right, out=space).view(*shape, -1)
+
+
+def _make_space(grid: Grid, shape: torch.Size) -> Tensor:
+    """Room for the products of log_joints with one start's components."""
+    batch, restarts, components = shape
+    monomials = grid.monomials
+    rows = (
+        (batch * restarts * components,) if len(monomials) == 1 else (batch, restarts * components)
+    )
+    return monomials.new_empty(*rows, grid.num_cells)
 
 
 def log_joint_coefficients(pi: Tensor, location: Tensor) -> Tensor:
     """θ (…, 6) with log(π N(x; μ, Σ)) = θ·φ(x)."""
-    u, v, sigma_uu, sigma_uv, sigma_vv = location.unbind(-1)
-    determinant = sigma_uu * sigma_vv - sigma_uv * sigma_uv
-    precision_uu, precision_uv = sigma_vv / determinant, -sigma_uv / determinant
-    precision_vv = sigma_uu / determinant
-    linear_u = precision_uu * u + precision_uv * v
-    linear_v = precision_uv * u + precision_vv * v
     has_mass = pi > NO_MASS
     log_pi = torch.where(has_mass, torch.where(has_mass, pi, 1.0).log(), -torch.inf)
-    constant = log_pi - LOG_TWO_PI - 0.5 * (determinant.log() + u * linear_u + v * linear_v)
-    return torch.stack(
-        [constant, linear_u, linear_v, -0.5 * precision_uu, -precision_uv, -0.5 * precision_vv],
-        dim=-1,
-    )
+    return coefficients(location.unbind(-1), log_pi)

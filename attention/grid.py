@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attention.cache import made_once
 from attention.options import whole_number
+from attention.quadratic import monomials
 
 ShapeFunction = Callable[[int, int, torch.device], Tensor]
 
@@ -103,8 +104,7 @@ def _real_cells(height: int, width: int, device: torch.device) -> Tensor:
 
 @made_once
 def _monomials(height: int, width: int, device: torch.device) -> Tensor:
-    u, v = _positions(height, width, device).unbind(-1)
-    return torch.stack([torch.ones_like(u), u, v, u * u, u * v, v * v], dim=-1)  # (L, 6)
+    return monomials(_positions(height, width, device))  # (L, 6)
 
 
 @made_once

@@ -1,6 +1,5 @@
 """A mixture of two-dimensional Gaussians: the attention density of Eq. (4)."""
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -8,10 +7,9 @@ from torch import Tensor
 
 from attention.grid import Grid
 from attention.mass import rectangle_mass
+from attention.quadratic import LOG_TWO_PI
 
 # Shape letters: B batch, R restarts, K components, L cells, P points.
-
-LOG_TWO_PI = math.log(2 * math.pi)
 
 
 @dataclass(frozen=True)

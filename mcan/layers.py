@@ -7,6 +7,7 @@ attend to, of shape (B, 1, 1, length), or None where nothing is padded.
 import torch
 from torch import Tensor, nn
 
+from mcan.dense import Dense
 from mcan.dropout import Dropout, drop
 from mcan.dropped_attention import attend
 
@@ -21,8 +22,8 @@ class MultiHeadAttention(nn.Module):
         if hidden % num_heads:
             raise ValueError(f"hidden={hidden} cannot be divided among num_heads={num_heads}")
         self.num_heads, self.dropout = num_heads, dropout
-        self.query, self.key = nn.Linear(hidden, hidden), nn.Linear(hidden, hidden)
-        self.value, self.merge = nn.Linear(hidden, hidden), nn.Linear(hidden, hidden)
+        self.query, self.key = Dense(hidden, hidden), Dense(hidden, hidden)
+        self.value, self.merge = Dense(hidden, hidden), Dense(hidden, hidden)
 
     def forward(self, query: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
         """query (B, M, H) looks at memory (B, N, H) -> (B, M, H)."""
@@ -55,12 +56,13 @@ class GuidedAttention(MultiHeadAttention):
         values = self._fold(self.value(memory), self.merge.weight.mT)  # (B, heads·N, H)
         shift = self._fold(keys, self.query.bias[:, None])  # (B, heads·N, 1)
         keys = self._fold(keys, self.query.weight)  # (B, heads·N, H)
-        scores = torch.baddbmm(shift.mT, query, keys.mT)  # (B, M, heads·N)
-        scores = scores.unflatten(2, (self.num_heads, -1))
+        scores = torch.baddbmm(shift, keys, query.mT)  # (B, heads·N, M)
+        scores = scores.unflatten(1, (self.num_heads, -1))
         if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf)
-        weights = drop(scores.softmax(-1), self.dropout, self.training).flatten(2)
-        return torch.baddbmm(self.merge.bias, weights, values)
+            scores = scores.masked_fill(~mask.mT, -torch.inf)
+        # over many queries side by side a softmax is far quicker than over a few keys
+        weights = drop(scores.softmax(2), self.dropout, self.training).flatten(1, 2)
+        return torch.baddbmm(self.merge.bias, weights.mT, values)
 
     def _pays(self, query: Tensor, memory: Tensor) -> bool:
         """On a CPU and with few keys; GPUs have a kernel that is fused for the plain order."""
@@ -83,10 +85,10 @@ class FeedForward(nn.Sequential):
 
     def __init__(self, hidden: int, dropout: float) -> None:
         super().__init__(
-            nn.Linear(hidden, 4 * hidden),
-            nn.ReLU(),
+            Dense(hidden, 4 * hidden),
+            nn.ReLU(inplace=True),
             Dropout(dropout),
-            nn.Linear(4 * hidden, hidden),
+            Dense(4 * hidden, hidden),
         )
 
 

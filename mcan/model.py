@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from attention import AttentionOutput, Grid, Head, without_autocast
+from mcan.dense import Dense
 from mcan.layers import (
     NORM_EPSILON,
     GuidedAttentionLayer,
@@ -43,7 +44,7 @@ class MCAN(nn.Module):
         hidden, heads = sizes.hidden, sizes.num_heads
         self.embedding = nn.Embedding(sizes.num_words, sizes.embedding)
         self.lstm = nn.LSTM(sizes.embedding, hidden, batch_first=True)
-        self.project_features = nn.Linear(sizes.num_features, hidden)
+        self.project_features = Dense(sizes.num_features, hidden)
         layers = range(sizes.num_layers)
         self.encoder = nn.ModuleList(SelfAttentionLayer(hidden, heads, dropout) for _ in layers)
         self.decoder = nn.ModuleList(GuidedAttentionLayer(hidden, heads, dropout) for _ in layers)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from omegaconf import DictConfig, OmegaConf
 
 from data.answers import AnswerList
@@ -22,6 +21,7 @@ from mcan.processes import World
 from scripts.dataset import Split
 from scripts.model import import_modules
 from scripts.settings import require_text
+from scripts.torch_settings import set_up_torch
 from scripts.trained import Trained, load_trained
 from scripts.validation import iterate_split
 
@@ -51,11 +51,7 @@ class Asked:
 
 def begin(config: DictConfig) -> None:
     """Settings of torch itself, and the user's own heads."""
-    if config.runtime.num_threads:
-        torch.set_num_threads(config.runtime.num_threads)
-    if config.runtime.deterministic:
-        torch.use_deterministic_algorithms(True)
-        torch.backends.cudnn.benchmark = False
+    set_up_torch(config.runtime)
     import_modules(list(config.modules))
 
 

@@ -22,6 +22,7 @@ from scripts.model import import_modules
 from scripts.restarts import count_restarts
 from scripts.summary import summarise
 from scripts.terminal import outlive_terminal
+from scripts.torch_settings import set_up_torch
 from scripts.trained import load_trained
 
 
@@ -42,7 +43,8 @@ def main(config: DictConfig) -> None:
 
 def train(config: DictConfig, world: World) -> None:
     """One run on this process's part of every batch."""
-    prepare_runtime(config, world)
+    set_up_torch(config.runtime)
+    torch.manual_seed(config.seed)  # the initial weights: the same on every process
     import_modules(list(config.modules))
     world.lead(lambda: prepare_data(config))
     words = load_words(config.data)
@@ -116,16 +118,6 @@ def warn_of_threshold(config: DictConfig) -> None:
     notice = words.notice_of_threshold(asked, Folder(config.root))
     if notice and asked != USUAL_THRESHOLD:  # who names none takes what is there
         print(notice, flush=True)
-
-
-def prepare_runtime(config: DictConfig, world: World) -> None:
-    """Settings of torch itself."""
-    if config.runtime.num_threads:
-        torch.set_num_threads(config.runtime.num_threads)
-    if config.runtime.deterministic:
-        torch.use_deterministic_algorithms(True)
-        torch.backends.cudnn.benchmark = False
-    torch.manual_seed(config.seed)  # the initial weights: the same on every process
 
 
 def is_begun(config: DictConfig) -> bool:

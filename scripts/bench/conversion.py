@@ -1,14 +1,16 @@
 """From .pth files to a store: ours, and a loop of torch.load and write in one process."""
 
+from functools import partial
 from pathlib import Path
 
 import h5py
 import numpy as np
 import torch
+from tqdm import tqdm
 
 from scripts.bench.measurement import Measurement, Part, Row, ratios
 from scripts.bench.sample_features import write_store
-from scripts.bench.timing import interleave
+from scripts.bench.timing import clock
 
 
 def convert_plainly(folder: Path, output: Path) -> None:
@@ -28,21 +30,16 @@ def convert_plainly(folder: Path, output: Path) -> None:
 
 
 def measure(files: Path, folder: Path, rounds: int) -> Part:
-    """The row of converting features; both write beside each other and replace their last file."""
-    ours, plain = folder / "ours.h5", folder / "plain.h5"
-
-    def convert() -> None:
-        ours.unlink(missing_ok=True)
-        write_store(files, ours)
-
-    times = interleave(
-        {"ours": convert, "plain": lambda: convert_plainly(files, plain)},
-        torch.device("cpu"),
-        rounds,
-        "conversion",
-    )
-    ours.unlink()
-    plain.unlink()
+    """The row of converting features; what they write is removed outside of what is timed."""
+    output = folder / "converted.h5"
+    works = {"ours": write_store, "plain": convert_plainly}
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for number in tqdm(range(rounds + 1), desc="conversion", leave=False):
+        for name, convert in works.items():
+            elapsed = clock(partial(convert, files, output), torch.device("cpu"))
+            output.unlink()
+            if number > 0:
+                times[name].append(elapsed)
     count = len(list(files.iterdir()))
     return Part(
         [

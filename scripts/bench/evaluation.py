@@ -138,7 +138,7 @@ def contestants(
 
 def measure(
     device: torch.device,
-    rounds: int = 3,
+    rounds: int = 5,
     num_images: int = 6,
     batch_size: int = 16,
     sizes: mcan.Sizes = SMALL,

@@ -72,7 +72,7 @@ def measure_head(device: torch.device, rounds: int, batch: int) -> Part:
     part = Part()
     for name, (sizes, works) in families.items():
         numbered = {str(size): work for size, work in zip(sizes, works, strict=True)}
-        times = interleave(numbered, device, rounds, f"growth with {name}")
+        times = interleave(numbered, device, rounds, f"growth with {name}", calls=3)
         exponents = tuple(
             fit_exponent(sizes, [times[str(size)][number] for size in sizes])
             for number in range(rounds)

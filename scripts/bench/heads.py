@@ -16,6 +16,7 @@ from scripts.bench.timing import Work, interleave
 
 BATCH, SIZE, HIDDEN = 16, (19, 32), 512
 K_MAX, RESTARTS, TRAIN_ITERATIONS, TEST_ITERATIONS, LAM = 4, 3, 5, 10, 5.0
+CALLS = 5  # a turn: a head takes a few milliseconds
 
 
 class Inputs:
@@ -98,8 +99,13 @@ def training_contestants(inputs: Inputs) -> dict[str, Work]:
 def measure(device: torch.device, rounds: int = 15) -> Part:
     """Rows for test time and for training."""
     inputs = Inputs(device)
-    at_test_time = interleave(test_time_contestants(inputs), device, rounds, "heads, test time")
-    training = interleave(training_contestants(inputs), device, rounds, "heads, training")
+    at_test_time, training = (
+        interleave(works, device, rounds, f"heads, {phase}", calls=CALLS)
+        for phase, works in [
+            ("test time", test_time_contestants(inputs)),
+            ("training", training_contestants(inputs)),
+        ]
+    )
     return Part(
         [
             Row(

@@ -13,6 +13,7 @@ import mcan
 from data.batch import Batch
 from data.batches import evaluation_pieces
 from mcan import dropout, dropped_attention
+from mcan.dense import Dense
 from mcan.layers import GuidedAttention
 from mcan.prediction import predict
 from scripts.bench.evaluation import OurEvaluation, contestants
@@ -84,10 +85,16 @@ class EvaluationLevers:
             )
         )
 
+    def answer_linearly(self) -> None:
+        """Linear layers as torch has them."""
+        with patch.object(Dense, "_pays", never):
+            self.answer(self.batch)
+
     def works(self) -> dict[str, Work]:
         return {
             "all": lambda: self.answer(self.batch),
             "images computed once for their questions": self.answer_alone,
+            "oneDNN's kernels for linear layers (MKL's instead)": self.answer_linearly,
         }
 
 

@@ -11,6 +11,7 @@ from data.examples import Examples
 
 NUM_FEATURES = 2048
 NUM_TOKENS, NUM_ANSWERS = 14, 3129
+PER_IMAGE = 5.36  # questions
 # grids of COCO images resized to 600/1000, and about how many of a hundred images have each
 SHAPES = {
     (19, 25): 45,
@@ -57,7 +58,7 @@ def write_store(folder: Path, output: Path, num_threads: int = 0) -> None:
 
 def ask_questions(
     num_images: int,
-    per_image: float = 5.36,
+    per_image: float = PER_IMAGE,
     num_words: int = 15000,
     num_answers: int = NUM_ANSWERS,
 ) -> Examples:

@@ -326,3 +326,21 @@ def test_weights_that_sum_to_next_to_nothing_have_finite_gradients(total):
     mixture.mu.square().sum().backward()
     assert mixture.mu.isfinite().all()
     assert weights.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("sizes", [[(5, 7)] * 3, [(5, 7), (6, 4), (3, 3)]], ids=["one", "mixed"])
+def test_without_gradients_the_numbers_are_the_same(sizes):
+    """Memory is reused there; what is computed in it must not change, nor what it starts from."""
+    grid = attention.Grid.of(sizes)
+    generator = torch.Generator().manual_seed(0)
+    weights = torch.rand(3, grid.num_cells, generator=generator, dtype=torch.float64) * grid.mask
+    means = torch.rand(2, 3, 2, generator=generator, dtype=torch.float64)
+    with torch.no_grad():
+        fitted = attention.fit_mixture(weights, grid, means, 7)
+        again = attention.fit_mixture(weights, grid, means, 7)
+    traced = attention.fit_mixture(weights.clone().requires_grad_(), grid, means, 7)
+    for name in ("pi", "mu", "sigma"):
+        assert torch.equal(getattr(fitted, name), getattr(again, name))
+        torch.testing.assert_close(
+            getattr(fitted, name), getattr(traced, name).detach(), rtol=1e-12, atol=1e-14
+        )
