@@ -172,21 +172,14 @@ def log_joints(
     would cost as much as the arithmetic.
     """
     for shape, theta, space in zip(shapes, divide(theta_BC6, shapes), spaces, strict=True):
-        if len(monomials) == 1:  # one product where all share one shape
-            left, right, multiply = theta.flatten(0, 1), monomials[0].mT, torch.mm
-        else:
-            left, right, multiply = theta.contiguous(), monomials.mT, torch.bmm
-        yield multiply(left, right, out=space).view(*shape, -1)
+        right = monomials.mT.expand(len(theta), -1, -1)
+        yield torch.bmm(theta.contiguous(), right, out=space).view(*shape, -1)
 
 
 def _make_space(grid: Grid, shape: torch.Size) -> Tensor:
     """Room for the products of log_joints with one start's components."""
     batch, restarts, components = shape
-    monomials = grid.monomials
-    rows = (
-        (batch * restarts * components,) if len(monomials) == 1 else (batch, restarts * components)
-    )
-    return monomials.new_empty(*rows, grid.num_cells)
+    return grid.monomials.new_empty(batch, restarts * components, grid.num_cells)
 
 
 def log_joint_coefficients(pi: Tensor, location: Tensor) -> Tensor:
