@@ -11,7 +11,7 @@ from data.saved import read_saved
 from data.scan import Scan, Shape, State, read_state
 from data.store_filler import StoreFiller, add_file, look_at_files
 from data.store_writer import COMMIT_BYTES, StoreWriter
-from data.threads import choose_threads, run_threads
+from data.threads import FILES_AT_A_TIME, choose_threads, run_threads
 
 
 def convert_folder(
@@ -39,9 +39,10 @@ def convert_folder(
     check_features(files, {image_id: shape for image_id, (_, shape) in scan.items()})
 
     def copy_all(writer: StoreWriter, image_ids: list[int]) -> Iterable[None]:
-        return run_threads(
-            lambda image_id: copy(image_id, files[image_id], writer), image_ids, num_threads
-        )
+        def copy_one(image_id: int) -> None:
+            copy(image_id, files[image_id], writer)
+
+        return run_threads(copy_one, image_ids, num_threads, FILES_AT_A_TIME)
 
     return filler.fill(scan, copy_all, "copy")
 

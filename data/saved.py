@@ -10,10 +10,12 @@ import torch
 def read_saved(path: Path, what: str) -> Any:
     """The content of a file, tensors mapped where that can be; an absent file raises as it does."""
     try:
-        # files written before torch 1.6 are no zip archives and cannot be mapped
-        return torch.load(
-            path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path)
-        )
+        try:
+            return load(path, mapped=True)
+        except RuntimeError:
+            if zipfile.is_zipfile(path):
+                raise
+            return load(path, mapped=False)  # written before torch 1.6
     except FileNotFoundError:
         raise
     except Exception as error:  # torch.load raises whatever a damaged pickle leads to
@@ -22,3 +24,8 @@ def read_saved(path: Path, what: str) -> Any:
             f"{path} cannot be read as {what} ({reason}): it is damaged, or torch.save did not "
             "write it; copy or download it again"
         ) from None
+
+
+def load(path: Path, mapped: bool) -> Any:
+    """The content of a file as torch reads it."""
+    return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)

@@ -10,7 +10,7 @@ from data.destination import refuse_existing
 from data.entries import LARGEST_ID
 from data.scan import Scan, forget_changed, recall_scan, save_scan
 from data.store_writer import COMMIT_BYTES, StoreWriter
-from data.threads import run_threads
+from data.threads import FILES_AT_A_TIME, run_threads
 
 Seen = TypeVar("Seen")
 Fill = Callable[[StoreWriter, list[int]], Iterable[object]]
@@ -86,5 +86,6 @@ def look_at_files(
     def pair(image_id: int) -> tuple[int, Seen]:
         return image_id, look(image_id)
 
-    bar = tqdm(run_threads(pair, ids, num_threads), total=len(ids), desc="scan", unit="image")
+    looked = run_threads(pair, ids, num_threads, FILES_AT_A_TIME)
+    bar = tqdm(looked, total=len(ids), desc="scan", unit="image")
     return dict(sorted(bar, key=lambda each: each[0]))

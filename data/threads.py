@@ -3,10 +3,13 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
 from typing import TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+FILES_AT_A_TIME = 8  # that a thread takes when each is a matter of milliseconds
 
 
 def choose_threads(number: int) -> int:
@@ -17,18 +20,29 @@ def choose_threads(number: int) -> int:
 
 
 def run_threads(
-    work: Callable[[Item], Result], items: Iterable[Item], num_threads: int
+    work: Callable[[Item], Result], items: Iterable[Item], num_threads: int, at_a_time: int = 1
 ) -> Iterator[Result]:
-    """Yield work(item) as they finish, a few in flight at a time; the first error ends it."""
-    running: set[Future[Result]] = set()
+    """Yield work(item) as they finish, a few in flight at a time; the first error ends it.
+
+    A thread takes several items `at_a_time` where handing over each alone would cost too much.
+    """
+    running: set[Future[list[Result]]] = set()
     with ThreadPoolExecutor(num_threads) as pool:
         try:
-            for item in items:
-                running.add(pool.submit(work, item))
+            for part in batched(items, at_a_time):
+                running.add(pool.submit(lambda part: [work(item) for item in part], part))
                 if len(running) >= 4 * num_threads:
                     done, running = wait(running, return_when=FIRST_COMPLETED)
-                    yield from (future.result() for future in done)
+                    for future in done:
+                        yield from future.result()
             for future in running:
-                yield future.result()
+                yield from future.result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def batched(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """The items in lists of that length, the last one shorter."""
+    remaining = iter(items)
+    while part := list(islice(remaining, size)):
+        yield part
