@@ -67,7 +67,7 @@ def full_parts(device: torch.device) -> dict[str, Callable[[], Part]]:
 
 
 def keeping_memory(measure: Callable[[], Part]) -> Callable[[], Part]:
-    """A part with the memory settings of training and evaluation, from which rivals gain too.
+    """A part with the memory settings of training and evaluation.
 
     They last until the end, so the parts without them come first.
     """

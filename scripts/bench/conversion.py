@@ -9,8 +9,9 @@ import torch
 from tqdm import tqdm
 
 from scripts.bench.measurement import Measurement, Part, Row, ratios
+from scripts.bench.rival import Rival
 from scripts.bench.sample_features import write_store
-from scripts.bench.timing import clock
+from scripts.bench.timing import Work, clock
 
 
 def convert_plainly(folder: Path, output: Path) -> None:
@@ -32,14 +33,15 @@ def convert_plainly(folder: Path, output: Path) -> None:
 def measure(files: Path, folder: Path, rounds: int) -> Part:
     """The row of converting features; what they write is removed outside of what is timed."""
     output = folder / "converted.h5"
-    works = {"ours": write_store, "plain": convert_plainly}
-    times: dict[str, list[float]] = {name: [] for name in works}
-    for number in tqdm(range(rounds + 1), desc="conversion", leave=False):
-        for name, convert in works.items():
-            elapsed = clock(partial(convert, files, output), torch.device("cpu"))
-            output.unlink()
-            if number > 0:
-                times[name].append(elapsed)
+    times: dict[str, list[float]] = {"ours": [], "plain": []}
+    with Rival(partial, convert_plainly, files, output) as plain:
+        works: dict[str, Work] = {"ours": lambda: write_store(files, output), "plain": plain}
+        for number in tqdm(range(rounds + 1), desc="conversion", leave=False):
+            for name, work in works.items():
+                elapsed = clock(work, torch.device("cpu"))
+                output.unlink()
+                if number > 0:
+                    times[name].append(elapsed)
     count = len(list(files.iterdir()))
     return Part(
         [

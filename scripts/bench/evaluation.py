@@ -28,6 +28,7 @@ from scripts.bench.heads import K_MAX, LAM, TEST_ITERATIONS, list_starts
 from scripts.bench.measurement import Measurement, Part, Row, ratios
 from scripts.bench.plain_attention import attend_at_test_time
 from scripts.bench.plain_mcan import PlainMCAN, find_padding
+from scripts.bench.rival import Rival
 from scripts.bench.sample_features import ask_questions, write_files, write_store
 from scripts.bench.scoring import make_entries, read_entries
 from scripts.bench.timing import Work, interleave
@@ -114,10 +115,9 @@ def contestants(
     """Both over the same made-up files, with the same weights."""
     write_files(folder / "pth", num_images, sizes.num_features)
     write_store(folder / "pth", folder / "store.h5")
-    examples = ask_questions(num_images, num_words=sizes.num_words, num_answers=sizes.num_answers)
-    torch.manual_seed(0)
-    plain = PlainMCAN(sizes).to(device).eval()
-    fast = mcan.from_published(plain.state_dict(), sizes.num_heads, "multimodal").to(device)
+    plain = make_plain(folder, num_images, batch_size, sizes, device)
+    examples, weights = plain.examples, plain.model.state_dict()
+    fast = mcan.from_published(weights, sizes.num_heads, "multimodal").to(device)
     loader = Loader(
         open_stores([folder / "store.h5"]),
         examples,
@@ -133,7 +133,17 @@ def contestants(
         batch_size,
         World(0, 1, device),
     )
-    return ours, PlainEvaluation(plain, folder / "pth", examples, batch_size, MOST_CELLS, device)
+    return ours, plain
+
+
+def make_plain(
+    folder: Path, num_images: int, batch_size: int, sizes: mcan.Sizes, device: torch.device
+) -> PlainEvaluation:
+    """The published model and its questions about the files there, always the same."""
+    examples = ask_questions(num_images, num_words=sizes.num_words, num_answers=sizes.num_answers)
+    torch.manual_seed(0)
+    model = PlainMCAN(sizes).to(device).eval()
+    return PlainEvaluation(model, folder / "pth", examples, batch_size, MOST_CELLS, device)
 
 
 def measure(
@@ -145,10 +155,11 @@ def measure(
 ) -> Part:
     """Rows for evaluation and for the table; 6 images have 32 questions."""
     with tempfile.TemporaryDirectory(prefix="evaluation-") as name:
-        ours, plain = contestants(Path(name), num_images, batch_size, sizes, device)
-        works: dict[str, Work] = {"ours": ours.answer, "table": ours.tabulate, "plain": plain}
-        times = interleave(works, device, rounds, "evaluation")
-    count = len(plain.examples)
+        ours, there = contestants(Path(name), num_images, batch_size, sizes, device)
+        count = len(there.examples)
+        with Rival(make_plain, Path(name), num_images, batch_size, sizes, device) as plain:
+            works: dict[str, Work] = {"ours": ours.answer, "table": ours.tabulate, "plain": plain}
+            times = interleave(works, device, rounds, "evaluation")
     return Part(
         [
             Row(

@@ -17,6 +17,7 @@ from mcan.processes import World
 from mcan.step import Stepper, make_optimizer
 from scripts.bench.measurement import Measurement, Part, Row, ratios
 from scripts.bench.plain_mcan import PlainMCAN
+from scripts.bench.rival import Rival
 from scripts.bench.sample_features import NUM_ANSWERS, NUM_FEATURES, NUM_TOKENS, draw_shapes
 from scripts.bench.timing import Work, interleave
 
@@ -92,20 +93,34 @@ class PlainSteps:
         self.optimizer.step()
 
 
+def make_batches(count: int, batch_size: int, sizes: mcan.Sizes) -> tuple[list[Asked], list[Asked]]:
+    """Batches of one grid each, and mixed and padded ones."""
+    generator = np.random.default_rng(0)
+    shapes = draw_shapes(count, generator)
+    uniform = [make_batch([shape] * batch_size, shape[0] * shape[1], sizes) for shape in shapes]
+    mixed = [make_batch(draw_shapes(batch_size, generator), MOST_CELLS, sizes) for _ in uniform]
+    return uniform, mixed
+
+
+def make_plain_steps(
+    count: int, batch_size: int, sizes: mcan.Sizes, device: torch.device
+) -> PlainSteps:
+    """The published model's steps on its batches."""
+    return PlainSteps(make_batches(count, batch_size, sizes)[1], sizes, device)
+
+
 def measure(
     device: torch.device, rounds: int = 6, batch_size: int = 4, sizes: mcan.Sizes = SMALL
 ) -> Part:
     """Rows for the head's part in a step, and for the step against the published one."""
-    generator = np.random.default_rng(0)
-    shapes = draw_shapes(rounds + 1, generator)
-    uniform = [make_batch([shape] * batch_size, shape[0] * shape[1], sizes) for shape in shapes]
-    mixed = [make_batch(draw_shapes(batch_size, generator), MOST_CELLS, sizes) for _ in uniform]
-    works: dict[str, Work] = {
-        "discrete": OurSteps("discrete", uniform, sizes, device),
-        "multimodal": OurSteps("multimodal", uniform, sizes, device),
-        "plain MCAN": PlainSteps(mixed, sizes, device),
-    }
-    times = interleave(works, device, rounds, "training steps")
+    uniform, _ = make_batches(rounds + 1, batch_size, sizes)
+    with Rival(make_plain_steps, rounds + 1, batch_size, sizes, device) as plain:
+        works: dict[str, Work] = {
+            "discrete": OurSteps("discrete", uniform, sizes, device),
+            "multimodal": OurSteps("multimodal", uniform, sizes, device),
+            "plain MCAN": plain,
+        }
+        times = interleave(works, device, rounds, "training steps")
     against = "plain MCAN: padded to 608 cells, explicit attention and LayerNorm, mixed batches"
     return Part(
         [

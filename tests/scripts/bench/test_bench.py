@@ -65,7 +65,7 @@ def test_the_page_gets_a_new_table_and_keeps_the_rest(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["parts=[tails]"], "there is no part 'tails' to measure; there are heads, training"),
+        (["parts=[tails]"], "there is no part 'tails' to measure; there are loading, scoring"),
         (["toy=true", "document=true"], "which needs all parts, and not toy=true"),
     ],
 )
