@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from threading import Lock
 
 import torch
 
@@ -39,19 +40,22 @@ def convert_folder(
     check_features(files, {image_id: shape for image_id, (_, shape) in scan.items()})
 
     def copy_all(writer: StoreWriter, image_ids: list[int]) -> Iterable[None]:
+        parsing = Lock()  # is Python's work: threads that do it at once only hinder each other
+
         def copy_one(image_id: int) -> None:
-            copy(image_id, files[image_id], writer)
+            with parsing:
+                tensor = load_tensor(files[image_id])  # a map: nothing of it is read yet
+            copy(image_id, tensor, files[image_id], writer)
 
         return run_threads(copy_one, image_ids, num_threads, FILES_AT_A_TIME)
 
     return filler.fill(scan, copy_all, "copy")
 
 
-def copy(image_id: int, path: Path, writer: StoreWriter) -> None:
-    """Store the features of one file."""
-    tensor = load_tensor(path)[0]  # (F, h, w)
+def copy(image_id: int, tensor: torch.Tensor, path: Path, writer: StoreWriter) -> None:
+    """Store the features [1, F, h, w] of one file."""
     try:
-        writer.write(image_id, tensor.flatten(1).t())
+        writer.write(image_id, tensor[0].flatten(1).t())
     except ValueError as error:
         raise ValueError(f"{path}: {error}; repair the file and run this again") from None
 

@@ -4,6 +4,7 @@ import os
 import threading
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -60,6 +61,9 @@ class StoreWriter:
         self.pending_bytes = 0
         self.lock = threading.Lock()
         self.open()
+        # the disk is waited for in a thread of its own, at most once at a time
+        self.committer = ThreadPoolExecutor(1, "commit")
+        self.committing: Future[None] = self.committer.submit(lambda: None)
 
     def sort_sizes(self, sizes: Mapping[int, tuple[int, int]]) -> tuple[np.ndarray, ...]:
         """Give image ids (n,), heights and widths by ascending id, after checking every grid."""
@@ -166,7 +170,8 @@ class StoreWriter:
             if self.pending_bytes < self.commit_bytes:
                 return
             entries, self.pending, self.pending_bytes = self.pending, [], 0
-        self.commit(entries)
+            before, self.committing = self.committing, self.committer.submit(self.commit, entries)
+        before.result()  # a refusal of the disk ends the writing
 
     def commit(self, entries: list[tuple[int, int]]) -> None:
         """Journal images only after their rows are on disk: a power cut may not leave holes."""
@@ -185,6 +190,7 @@ class StoreWriter:
 
     def finish(self) -> None:
         """Complete the index and give the file its name."""
+        self.committing.result()
         self.commit(self.pending)
         missing = [n for n in self.image_ids.tolist() if n not in self.done]
         if missing:
@@ -225,8 +231,10 @@ class StoreWriter:
                 self.finish()
                 finished = True
             elif self.resume:
+                wait([self.committing])
                 self.commit(self.pending)
         finally:
+            self.committer.shutdown()
             os.close(self.descriptor)
             if not finished and not self.resume:
                 self.partial.unlink(missing_ok=True)
