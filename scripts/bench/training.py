@@ -110,7 +110,7 @@ def make_plain_steps(
 
 
 def measure(
-    device: torch.device, rounds: int = 6, batch_size: int = 4, sizes: mcan.Sizes = SMALL
+    device: torch.device, rounds: int = 9, batch_size: int = 4, sizes: mcan.Sizes = SMALL
 ) -> Part:
     """Rows for the head's part in a step, and for the step against the published one."""
     uniform, _ = make_batches(rounds + 1, batch_size, sizes)
