@@ -64,7 +64,7 @@ def log_likelihood(mixture: Mixture, weights_BL: Tensor, grid: Grid) -> Tensor:
 def judge(mixture: Mixture, weights_BL: Tensor, grid: Grid) -> Tensor:
     """(B, R): the log-likelihood of Eq. (7) under weights taken as they are."""
     theta_BC6 = log_joint_coefficients(mixture.pi, location_of(mixture)).flatten(1, 2)
-    [joint_BRKL] = log_joints(theta_BC6, [mixture.pi.shape], grid.monomials, [None])
+    [joint_BRKL] = log_joints(theta_BC6, [mixture.pi.shape], _monomials_of_each(grid), [None])
     return weighted_log_likelihood(joint_BRKL, weights_BL)
 
 
@@ -120,7 +120,8 @@ def maximise_together(
     The algebra of a component runs once for all of them, side by side as C; only what sums over the
     components of a mixture or over cells runs start by start, so that none carries unused ones.
     """
-    weighted_B6L = weights_BL[:, None] * grid.monomials.mT.contiguous()
+    monomials_B6L = _monomials_of_each(grid)
+    weighted_B6L = weights_BL[:, None] * monomials_B6L
     floor_2 = variance_floor(floor, grid)[:, None]  # (B or 1, 1, 2)
     shapes = [pi.shape for pi, _ in starts]
     spaces = [None if torch.is_grad_enabled() else _make_space(grid, shape) for shape in shapes]
@@ -130,7 +131,7 @@ def maximise_together(
         theta_BC6 = log_joint_coefficients(pi_BC, location_BC5)
         moments_B6C = [
             weighted_B6L @ responsibilities(joint_BRKL).flatten(1, 2).mT
-            for joint_BRKL in log_joints(theta_BC6, shapes, grid.monomials, spaces)
+            for joint_BRKL in log_joints(theta_BC6, shapes, monomials_B6L, spaces)
         ]
         moments_BC6 = torch.cat(moments_B6C, 2).mT
         pi_BC, location_BC5 = re_estimate(moments_BC6, location_BC5, floor_2, covariance)
@@ -163,7 +164,7 @@ def weighted_log_likelihood(log_joint_BRKL: Tensor, weights_BL: Tensor) -> Tenso
 def log_joints(
     theta_BC6: Tensor,
     shapes: Sequence[torch.Size],
-    monomials: Tensor,
+    monomials_B6L: Tensor,
     spaces: Sequence[Tensor | None],
 ) -> Iterator[Tensor]:
     """(B, R, K, L) for each start: log(π_k N(x_ℓ; μ_k, Σ_k)) at every cell, as a matrix product.
@@ -172,8 +173,12 @@ def log_joints(
     would cost as much as the arithmetic.
     """
     for shape, theta, space in zip(shapes, divide(theta_BC6, shapes), spaces, strict=True):
-        right = monomials.mT.expand(len(theta), -1, -1)
-        yield torch.bmm(theta.contiguous(), right, out=space).view(*shape, -1)
+        yield torch.bmm(theta.contiguous(), monomials_B6L, out=space).view(*shape, -1)
+
+
+def _monomials_of_each(grid: Grid) -> Tensor:
+    """(B, 6, L): φ at the cells of every image; a product goes image by image, as all others do."""
+    return grid.monomials.mT.contiguous().expand(len(grid), -1, -1)
 
 
 def _make_space(grid: Grid, shape: torch.Size) -> Tensor:

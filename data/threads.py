@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
+from threading import Event
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -27,10 +28,15 @@ def run_threads(
     A thread takes several items `at_a_time` where handing over each alone would cost too much.
     """
     running: set[Future[list[Result]]] = set()
+    over = Event()
+
+    def work_through(part: list[Item]) -> list[Result]:
+        return [work(item) for item in part if not over.is_set()]
+
     with ThreadPoolExecutor(num_threads) as pool:
         try:
             for part in batched(items, at_a_time):
-                running.add(pool.submit(lambda part: [work(item) for item in part], part))
+                running.add(pool.submit(work_through, part))
                 if len(running) >= 4 * num_threads:
                     done, running = wait(running, return_when=FIRST_COMPLETED)
                     for future in done:
@@ -38,6 +44,7 @@ def run_threads(
             for future in running:
                 yield from future.result()
         finally:
+            over.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
 

@@ -80,13 +80,20 @@ class GuidedAttention(MultiHeadAttention):
         return folded.flatten(1, 2)
 
 
+class ReLU(nn.Module):
+    """nn.ReLU, in place where no gradient is recorded: with one, that would cost copies."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.relu() if torch.is_grad_enabled() else x.relu_()
+
+
 class FeedForward(nn.Sequential):
     """H → 4H → H with a ReLU, position by position."""
 
     def __init__(self, hidden: int, dropout: float) -> None:
         super().__init__(
             Dense(hidden, 4 * hidden),
-            nn.ReLU(inplace=True),
+            ReLU(),
             Dropout(dropout),
             Dense(4 * hidden, hidden),
         )

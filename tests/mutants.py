@@ -40,7 +40,7 @@ MUTANTS = [
     Mutant("M-step: means, Eq. (10)", "moments.py", "stack([u, v, sigma_uu", "stack([v, u, sigma_uu"),
     Mutant("M-step: covariance not centred, Eq. (11)", "moments.py", "uu - u * u,", "uu,"),
     Mutant("M-step: correlation dropped, Eq. (11)", "moments.py", "uv - u * v", "0 * uv"),
-    Mutant("M-step: weights ignored", "em.py", "weights_BL[:, None] * grid", "(weights_BL[:, None] > 0) / grid.num_cells * grid"),
+    Mutant("M-step: weights ignored", "em.py", "weights_BL[:, None] * mono", "(weights_BL[:, None] > 0) / grid.num_cells * mono"),
     Mutant("moment match: weights ignored", "moments.py", "weights_BL[..., None] * grid.monomials", "(weights_BL[..., None] > 0) * grid.monomials / grid.num_cells"),
     Mutant("a dead component forgets its place", "moments.py", "alive = pi > DEAD", "alive = pi > -1"),
     Mutant("floor left out", "moments.py", "sigma_uu + floor[..., 0]", "sigma_uu + 0 * floor[..., 0]"),

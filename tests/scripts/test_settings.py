@@ -53,7 +53,7 @@ FEATURES = ("features", "source=s", "output=o")
         (("data", "data=vqa_v2", "data.url=5"), "data.url must be text"),
         (("data", "data.force=no"), "data.force must be true or false, not 'no'"),
         (("bench.__main__", "toy=abc"), "toy must be true or false, not 'abc'"),
-        (("bench.__main__", "parts=5"), "parts must be a list such as [heads,training,"),
+        (("bench.__main__", "parts=5"), "parts must be a list such as [loading,scoring,"),
         (("bench.__main__", "parts=nope"), "not 'nope'"),
         (("bench.__main__", "parts=[nope]"), "there is no part 'nope' to measure"),
         (("bench.__main__", "device=foo"), "there is no device 'foo'"),
