@@ -1,6 +1,8 @@
 """Filling a store from a folder of files: goes on where a killed run stopped."""
 
+import time
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,6 +15,7 @@ from data.store_writer import COMMIT_BYTES, StoreWriter
 from data.threads import FILES_AT_A_TIME, run_threads
 
 Seen = TypeVar("Seen")
+WORTH_WAITING = 0.002  # seconds a file: a glance at one in memory takes a fraction of a millisecond
 Fill = Callable[[StoreWriter, list[int]], Iterable[object]]
 
 
@@ -80,12 +83,22 @@ def add_file(files: dict[int, Path], image_id: int, path: Path) -> None:
 def look_at_files(
     look: Callable[[int], Seen], image_ids: Iterable[int], num_threads: int
 ) -> dict[int, Seen]:
-    """{image_id: look(image_id)} by ascending id, with a progress bar."""
+    """{image_id: look(image_id)} by ascending id, with a progress bar.
+
+    Threads wait together for a slow disk or network; where there is nothing to wait for, they only
+    hinder each other, and one looks at all.
+    """
     ids = list(image_ids)
+    seconds: list[float] = []
 
     def pair(image_id: int) -> tuple[int, Seen]:
-        return image_id, look(image_id)
+        start = time.perf_counter()
+        seen = look(image_id)
+        seconds.append(time.perf_counter() - start)
+        return image_id, seen
 
-    looked = run_threads(pair, ids, num_threads, FILES_AT_A_TIME)
-    bar = tqdm(looked, total=len(ids), desc="scan", unit="image")
+    first = [pair(image_id) for image_id in ids[:FILES_AT_A_TIME]]
+    useful = num_threads if min(seconds, default=0) > WORTH_WAITING else 1
+    others = run_threads(pair, ids[FILES_AT_A_TIME:], useful, FILES_AT_A_TIME)
+    bar = tqdm(chain(first, others), total=len(ids), desc="scan", unit="image")
     return dict(sorted(bar, key=lambda each: each[0]))
