@@ -17,6 +17,8 @@ from scripts.slurm_options import SECONDS, SIGNAL, list_options
 from scripts.slurm_queue import list_queued
 from scripts.sweep.plan import Job, Plan
 
+UNSEEN_SECONDS = 5.0  # a job that is being put back into the queue is not in it for a moment
+
 
 def multirun(plan: Plan, jobs: Sequence[Job]) -> list[str]:
     """The arguments of Python for Hydra's multirun over these jobs."""
@@ -93,16 +95,22 @@ def choose_submitit(name: str, launcher: DictConfig) -> list[str]:
 def wait(
     process: subprocess.Popen[bytes], name: str, seconds: float, is_submitted: Callable[[], bool]
 ) -> None:
-    """Wait until Slurm has no job of that name.
+    """Wait until Slurm has no job of that name, and not only for the moment of putting one back.
 
     submitit alone would wait for ever for a job that was cancelled on a cluster without accounting,
     and not at all for the others once one was.
     """
-    num_empty = 0
+    left = None  # the moment since which no job is seen
     while True:
-        queued = list_queued(name)
-        num_empty = num_empty + 1 if is_submitted() and not queued else 0
-        if num_empty >= 2 or (process.poll() is not None and not queued):
+        queued, now = list_queued(name), time.monotonic()
+        if not is_submitted():
+            if process.poll() is not None and not queued:
+                return
+        elif queued:
+            left = None
+        elif left is None:
+            left = now
+        elif now - left >= UNSEEN_SECONDS:
             return
         time.sleep(seconds)
 
