@@ -23,7 +23,7 @@ def keep_memory() -> None:
     """Have the C library keep up to a gigabyte of what is freed, for the next tensor.
 
     As it comes, it gives most of it back to the system, which clears every page before it hands it
-    out again: 50,000 pages a step of training on a CPU. Other libraries than glibc are left alone.
+    out again. Other libraries than glibc are left alone.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

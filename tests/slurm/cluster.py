@@ -85,7 +85,7 @@ class Cluster:
         self.wait_until(
             lambda: self.field(job, "JobState") == "PENDING", 120, f"job {job} back in the queue"
         )
-        time.sleep(3)  # Slurm may still be cleaning up behind it, and would then lose it
+        time.sleep(3)  # released at once, it was never started again
         self.ask("scontrol", "update", f"JobId={job}", "StartTime=now")
 
 
