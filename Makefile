@@ -1,5 +1,5 @@
-# Every target is a thin name for `python -m scripts.<name> key=value…`; pass overrides as ARGS="…".
-# The first target that needs Python makes .venv and installs the pinned versions; later ones reuse it.
+# Every target is short for `python -m scripts.<name> key=value…`; pass overrides as ARGS="…".
+# The first target that needs Python creates .venv and installs the pinned versions; later ones reuse it.
 
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -12,9 +12,9 @@ BACKBONE ?= patch
 GPUS ?= 1
 NODES ?= 1
 LAUNCHER ?= local
-# One process, or torchrun with one process a GPU (or, without GPUS, a CPU process each).
-LAUNCH := $(RUN) -m $(if $(filter-out 1,$(GPUS)),scripts.launch --processes=$(GPUS))
-# LAUNCHER names a file of configs/launcher; all but `local` are of Slurm and need the extra `slurm`.
+# One process, or torchrun with one process per GPU (or CPU processes on a machine without GPUs).
+LAUNCH := $(RUN) -m $(if $(filter-out 1,$(GPUS)),scripts.cluster.launch --processes=$(GPUS))
+# LAUNCHER names a file in configs/launcher; all but `local` use Slurm and need the extra `slurm`.
 SLURM := $(filter-out local,$(LAUNCHER))
 
 .DEFAULT_GOAL := help
@@ -29,22 +29,22 @@ $(STAMP): pyproject.toml constraints.txt
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,plot]'
 	@touch $@
 
-install: $(STAMP)  ## make .venv and install the pinned versions
+install: $(STAMP)  ## create .venv and install the pinned versions
 
-data: $(STAMP)  ## make the embedded dataset, or download one: DATA=shapes|vqa_v2
+data: $(STAMP)  ## generate shapes, download VQA-v2, or check your own data: DATA=shapes|vqa_v2|custom
 	@$(RUN) -m scripts.data data=$(DATA) $(ARGS)
 
-features: $(STAMP)  ## turn a folder of grid-feats .pth files into one store: SOURCE=dir OUT=file.h5
+features: $(STAMP)  ## convert grid-feats .pth files into one feature store: SOURCE=dir OUT=file.h5
 	@$(RUN) -m scripts.features source='$(SOURCE)' output='$(OUT)' $(ARGS)
 
-extract: $(STAMP)  ## describe the images of a folder into one store: IMAGES=dir OUT=file.h5
+extract: $(STAMP)  ## extract features from images into one store: IMAGES=dir OUT=file.h5 BACKBONE=name
 	@$(RUN) -m scripts.extract images='$(IMAGES)' output='$(OUT)' backbone='$(BACKBONE)' $(ARGS)
 
 verify-features: $(STAMP)  ## check a feature store: STORE=file.h5
 	@$(RUN) -m scripts.verify_features store='$(STORE)' $(ARGS)
 
 train: $(STAMP)  ## train a model: ARGS="attention=unimodal optim.epochs=3", GPUS=n; LAUNCHER=slurm NODES=n
-	@$(if $(SLURM),$(RUN) -m scripts.submit launcher=$(LAUNCHER) launcher.nodes=$(NODES) launcher.gpus=$(GPUS),$(LAUNCH) scripts.train) $(ARGS)
+	@$(if $(SLURM),$(RUN) -m scripts.cluster.submit launcher=$(LAUNCHER) launcher.nodes=$(NODES) launcher.gpus=$(GPUS),$(LAUNCH) scripts.train) $(ARGS)
 
 $(VENV)/.slurm: $(STAMP)
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[slurm]'
@@ -53,55 +53,55 @@ $(VENV)/.slurm: $(STAMP)
 sweep: $(if $(SLURM),$(VENV)/.slurm,$(STAMP))  ## train over lists of settings: ARGS="attention.k_max=2,3,4,6 seed=1,2", LAUNCHER=slurm
 	@$(RUN) -m scripts.sweep launcher=$(LAUNCHER) launcher.gpus=$(GPUS) $(ARGS)
 
-sweep-report: $(STAMP)  ## how far a sweep is and what it shows: ARGS="sweep=runs/sweep"
+sweep-report: $(STAMP)  ## progress and results of a sweep: ARGS="sweep=runs/sweep"
 	@$(RUN) -m scripts.sweep_report $(ARGS)
 
-evaluate: $(STAMP)  ## accuracy and K* on a split: CHECKPOINT=runs/name
+evaluate: $(STAMP)  ## accuracy and distribution of K* on a split: CHECKPOINT=runs/name
 	@$(LAUNCH) scripts.evaluate checkpoint='$(CHECKPOINT)' $(ARGS)
 
 export: $(STAMP)  ## write the files for the VQA server: CHECKPOINT=runs/name
 	@$(LAUNCH) scripts.export $(if $(CHECKPOINT),checkpoint='$(CHECKPOINT)') $(ARGS)
 
-lambda: $(STAMP)  ## choose λ by cross-validation from one pass: CHECKPOINT=runs/name
+lambda: $(STAMP)  ## select λ by cross-validation from one pass: CHECKPOINT=runs/name
 	@$(LAUNCH) scripts.select_lambda checkpoint='$(CHECKPOINT)' $(ARGS)
 
-human-attention: $(STAMP)  ## compare attention with people's: CHECKPOINTS=runs/a,runs/b
+human-attention: $(STAMP)  ## compare attention with human attention: CHECKPOINTS=runs/a,runs/b
 	@$(LAUNCH) scripts.human_attention checkpoints='[$(CHECKPOINTS)]' $(ARGS)
 
-figures: $(STAMP)  ## draw attention over images, head beside head: CHECKPOINTS=runs/a,runs/b
+figures: $(STAMP)  ## draw attention maps of several models side by side: CHECKPOINTS=runs/a,runs/b
 	@$(RUN) -m scripts.figures checkpoints='[$(CHECKPOINTS)]' $(ARGS)
 
-gallery: $(STAMP)  ## one HTML page of many questions to leaf through: CHECKPOINTS=runs/a,runs/b
+gallery: $(STAMP)  ## one HTML page with many questions: CHECKPOINTS=runs/a,runs/b
 	@$(RUN) -m scripts.gallery checkpoints='[$(CHECKPOINTS)]' $(ARGS)
 
-ask: $(STAMP)  ## ask about one picture: CHECKPOINT=runs/name IMAGE=photo.jpg QUESTION="…"
+ask: $(STAMP)  ## ask a question about one image: CHECKPOINT=runs/name IMAGE=photo.jpg QUESTION="…"
 	@$(RUN) -m scripts.ask checkpoint='$(CHECKPOINT)' image='$(IMAGE)' question='$(subst ','\'',$(QUESTION))' $(ARGS)
 
 $(VENV)/.demo: $(STAMP)
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo]'
 	@touch $@
 
-install-demo: $(VENV)/.demo  ## install also what make demo needs: its tests then run with make test
+install-demo: $(VENV)/.demo  ## also install Gradio, so that make test runs the tests of the demo
 
-demo: $(VENV)/.demo  ## a local page to ask on, where K and λ can be moved: CHECKPOINT=runs/name
+demo: $(VENV)/.demo  ## a local web page for asking questions, with controls for K and λ: CHECKPOINT=runs/name
 	@$(RUN) -m scripts.demo $(if $(CHECKPOINT),checkpoint='$(CHECKPOINT)') $(ARGS)
 
-paper: $(STAMP)  ## train every head, measure, report beside the paper's numbers: DATA=shapes|vqa_v2
+paper: $(STAMP)  ## train and evaluate every head, report beside the paper's numbers: DATA=shapes|vqa_v2
 	@$(RUN) -m scripts.paper dataset=$(DATA) gpus=$(GPUS) $(ARGS)
 
-import-mcan: $(STAMP)  ## turn a published MCAN's file into a checkpoint: CHECKPOINT=file OUT=file.pt
+import-mcan: $(STAMP)  ## convert a published MCAN into a checkpoint: CHECKPOINT=file OUT=file.pt
 	@$(RUN) -m scripts.import_mcan checkpoint='$(CHECKPOINT)' output='$(OUT)' $(ARGS)
 
-score: $(STAMP)  ## score a result file offline: ARGS="questions=… annotations=… results=… output=…"
+score: $(STAMP)  ## official accuracy of a result file, offline: ARGS="questions=… annotations=… results=… output=…"
 	@$(RUN) -m scripts.score $(ARGS)
 
-doctor: $(STAMP)  ## look at GPUs, disk, data and versions before a training: ARGS="experiment=…"
+doctor: $(STAMP)  ## check GPUs, disk, data and versions before a training run: ARGS="experiment=…"
 	@$(RUN) -m scripts.doctor gpus=$(GPUS) $(ARGS)
 
-cost: $(STAMP)  ## FLOPs, bytes and memory of a training, and the hours they mean on some GPUs
+cost: $(STAMP)  ## FLOPs, bytes and memory of a training step, and estimated hours on some GPUs
 	@$(RUN) -m scripts.cost $(ARGS)
 
-bench: $(STAMP)  ## measure speed against plain baselines, in turns: one table; ARGS="document=true"
+bench: $(STAMP)  ## measure speed relative to plain baselines: one table; ARGS="document=true"
 	@$(RUN) -m scripts.bench $(ARGS)
 
 lint: $(STAMP)  ## check format, lint and types
@@ -109,7 +109,7 @@ lint: $(STAMP)  ## check format, lint and types
 	@$(RUN) -m ruff check .
 	@$(RUN) -m mypy
 
-format: $(STAMP)  ## put the code into the project's format
+format: $(STAMP)  ## format the code
 	@$(RUN) -m ruff format .
 	@$(RUN) -m ruff check --fix .
 
@@ -119,16 +119,16 @@ test: $(STAMP)  ## run all tests, two files at a time
 test-gpu: $(STAMP)  ## run the tests that need a GPU
 	@$(RUN) -m pytest -q -m cuda $(ARGS)
 
-test-faults: $(STAMP)  ## kill, fill the disk, damage files, cut off processes: nothing is lost
+test-faults: $(STAMP)  ## inject kills, full disks, damaged files and lost processes
 	@$(RUN) -m pytest -m faults $(ARGS) tests/faults
 
-soak: $(STAMP)  ## train small for half an hour; memory and open files must not grow
+soak: $(STAMP)  ## train a small model for half an hour; memory and open files must not grow
 	@$(RUN) -m scripts.soak $(ARGS)
 
-test-slurm: $(VENV)/.slurm  ## run the tests that need Slurm, on a cluster of their own
+test-slurm: $(VENV)/.slurm  ## run the tests that need Slurm, on a private cluster
 	@$(RUN) -m pytest -q -m slurm $(ARGS)
 
-test-mutants: $(STAMP)  ## break each formula once; every break must fail a test
+test-mutants: $(STAMP)  ## change each formula once; a test must fail each time
 	@$(RUN) -m tests.mutants $(ARGS)
 
 clean:  ## remove caches and the virtual environment; datasets/ and runs/ stay

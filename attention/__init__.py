@@ -4,21 +4,23 @@ head = attention.build("multimodal", k_max=4, lam=5.0).eval()
 out = head(scores, values, attention.Grid.of([(19, 32)]))
 """
 
-from attention.candidates import Candidates
-from attention.continuous import ContinuousHead, UnimodalHead
-from attention.discrete import DiscreteHead
+from attention.densities.density import Density
+from attention.densities.mixture import Mixture
 from attention.em import fit_mixture, log_likelihood
 from attention.grid import Grid
-from attention.head import AttentionOutput, Head, without_autocast
-from attention.mixture import Mixture
+from attention.heads.continuous import ContinuousHead, UnimodalHead
+from attention.heads.discrete import DiscreteHead
+from attention.heads.head import AttentionOutput, Head, without_autocast
+from attention.heads.multimodal import MultimodalHead
+from attention.heads.registry import available, build, register
 from attention.moments import moment_match
-from attention.multimodal import MultimodalHead
-from attention.registry import available, build, register
+from attention.selection import Candidates
 
 __all__ = [
     "AttentionOutput",
     "Candidates",
     "ContinuousHead",
+    "Density",
     "DiscreteHead",
     "Grid",
     "Head",

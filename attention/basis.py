@@ -1,7 +1,7 @@
 """The image as a function: Gaussian radial basis functions fitted to the cells by ridge regression.
 
-V_B(x) = Bψ(x), Eq. (1), with B = V·G. Neither B nor V_B is ever formed: the context of a density
-with expectations r = E[ψ] is c = B r = V (G r), two small products, and α = G r is the continuous
+V_B(x) = Bψ(x) with B = V·G. Neither B nor V_B is ever formed: the context of a density with
+expectations r = E[ψ] is c = B r = V (G r), two small products, and α = G r is the continuous
 attention seen as weights on the cells.
 """
 
@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from attention.cache import made_once
+from attention.densities.gaussian import log_gaussian, monomials
+from attention.densities.mixture import Mixture
 from attention.grid import Grid
-from attention.mixture import Mixture
-from attention.options import finite_and_positive, whole_number
-from attention.quadratic import coefficients, monomials
+from attention.options import check_positive, check_whole_number
 
 # Shape letters: B batch, R restarts, K components, N basis functions, L cells.
 
@@ -24,28 +24,26 @@ class RadialBasis:
     """N Gaussians N(x; μ̃_j, variance·I), their means on a √N × √N lattice over [0, 1]²."""
 
     def __init__(self, num_basis: int = 100, variance: float = 0.001, ridge: float = 0.01) -> None:
-        whole_number("num_basis", num_basis, 4)
+        check_whole_number("num_basis", num_basis, 4)
         if math.isqrt(num_basis) ** 2 != num_basis:
             raise ValueError(f"num_basis must be a square number, not {num_basis}")
         self.num_basis = num_basis
-        self.variance = finite_and_positive("basis_variance", variance)
-        self.ridge = finite_and_positive("ridge", ridge)
+        self.variance = check_positive("basis_variance", variance)
+        self.ridge = check_positive("ridge", ridge)
 
-    def expectation(self, mixture: Mixture) -> Tensor:
-        """r (B, R, N): E_p[ψ_j] = Σ_k π_k N(μ_k; μ̃_j, Σ_k + Σ̃_j), Eqs. (3) and (5)."""
-        sigma = mixture.sigma
-        variance_u, variance_v = (sigma[..., n, n] + self.variance for n in (0, 1))
-        location = [*mixture.mu.unbind(-1), variance_u, sigma[..., 0, 1], variance_v]
-        theta_BRK6 = coefficients(location)
-        overlap_BRKN = (theta_BRK6 @ _centre_monomials(self.num_basis, sigma.device)).exp()
-        return (mixture.pi[..., None, :] @ overlap_BRKN).squeeze(-2)
+    def expectations(self, mixture: Mixture) -> Tensor:
+        """r (B, R, K, N): r_kj = E_{p_k}[ψ_j] = N(μ_k; μ̃_j, Σ_k + Σ̃_j), the integral of Eq. (3)."""
+        u, v, sigma_uu, sigma_uv, sigma_vv = mixture.locations
+        widened = (u, v, sigma_uu + self.variance, sigma_uv, sigma_vv + self.variance)
+        return (log_gaussian(widened) @ _centre_monomials(self.num_basis, u.device)).exp()
 
     def cell_weights(self, mixture: Mixture, grid: Grid) -> Tensor:
-        """α = G r (B, R, L): c = Σ_ℓ α_ℓ V_ℓ. Unlike a distribution's, these may be negative."""
-        return self.expectation(mixture) @ self.ridge_operator(grid).squeeze(0).mT
+        """α = G Σ_k π_k r_k (B, R, L): c = Σ_ℓ α_ℓ V_ℓ. They may be negative, unlike a density."""
+        r_BRN = (mixture.pi[..., None, :] @ self.expectations(mixture)).squeeze(-2)
+        return r_BRN @ self.ridge_operator(grid).squeeze(0).mT
 
     def ridge_operator(self, grid: Grid) -> Tensor:
-        """G (B or 1, L, N): B = V·G, for each image's own cells."""
+        """G (B or 1, L, N): the value function V_B(x) = Bψ(x), Eq. (1), has B = V·G."""
 
         def of_shape(height: int, width: int, device: torch.device) -> Tensor:
             return _ridge_operator(self.num_basis, self.variance, self.ridge, height, width, device)
@@ -89,7 +87,7 @@ def _evaluate(num_basis: int, variance: float, points: Tensor) -> Tensor:
 def _warn_of_a_bad_fit(
     operator_LN: Tensor, num_basis: int, variance: float, height: int, width: int
 ) -> None:
-    """Warn, once a shape, when a constant image is not fitted as one.
+    """Warn, once per shape, when a constant image is not fitted as one.
 
     On 9×9 cells every centre falls half-way between the basis functions of a 10×10 lattice, and
     the effective weights of a density sum to 2.8 instead of 1.

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from attention.cache import made_once
-from attention.options import whole_number
-from attention.quadratic import monomials
+from attention.densities.gaussian import monomials
+from attention.options import check_whole_number
 
 ShapeFunction = Callable[[int, int, torch.device], Tensor]
 
@@ -64,16 +64,24 @@ class Grid:
 
     @property
     def monomials(self) -> Tensor:
-        """(B or 1, L, 6) float64: φ(x) = [1, u, v, u², uv, v²] at cell centres; φ(0) in padding."""
-        monomials = self.stack(_monomials)
+        """(B, 6, L) float64: φ(x) = [1, u, v, u², uv, v²] at cell centres; φ(0) in padding."""
+        phi_B6L = self.stack(_monomials).mT.contiguous()
         if not self.is_uniform:
-            monomials[..., 0] = 1  # a zero there would meet log 0 of a component without mass
-        return monomials
+            phi_B6L[:, 0] = 1  # a zero there would meet log 0 of a component without mass
+        return phi_B6L.expand(len(self), -1, -1)
 
     @property
     def cell_sides(self) -> Tensor:
         """(B or 1, 1, 2) float64: the height 1/h and the width 1/w of a cell."""
         return self.stack(_cell_sides)
+
+    def check_cells(self, name: str, shape: torch.Size) -> None:
+        """A tensor over the cells must be of shape (B, L)."""
+        if shape != (len(self), self.num_cells):
+            raise ValueError(
+                f"{name} of shape {tuple(shape)} do not fit a grid of {len(self)} images padded to "
+                f"{self.num_cells} cells"
+            )
 
     def stack(self, per_shape: ShapeFunction) -> Tensor:
         """`per_shape(height, width, device)` of every image, zero-padded along the cells.
@@ -87,7 +95,7 @@ class Grid:
 
 
 def _checked_side(side: int) -> int:
-    return whole_number("a grid's height or width", side, 1)
+    return check_whole_number("a grid's height or width", side, 1)
 
 
 @made_once

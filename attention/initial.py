@@ -1,57 +1,40 @@
-"""Where EM starts: means drawn from seeds alone, so that there is no state to save."""
+"""Where EM starts: the initial parameters Θ(K) of Section 4.2."""
 
-import hashlib
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from attention.cache import made_once
 from attention.grid import Grid
 
-# Shape letters: B batch, R restarts, K components, L cells.
+# Shape letters: B batch, R restarts, K components, L cells, M points. Locations: gaussian.py.
 
 Init = Literal["uniform", "weighted"]
 
-
-def training_draw(seed: int, step: int, k_max: int) -> tuple[int, Tensor]:
-    """K uniform in 1…k_max and uniforms (1, k_max, 2) for its means, from (seed, step) alone."""
-    num_components = 1 + mixed_seed("components", seed, step) % k_max
-    return num_components, draw_uniforms((1, k_max, 2), "means", seed, step)
+INITIAL_VARIANCE = 0.001
 
 
-@made_once
-def restart_uniforms(seed: int, k_max: int, num_restarts: int, device: torch.device) -> Tensor:
-    """((k_max − 1)·R, k_max, 2): uniforms for R restarts of k = 2…k_max, padded with ½.
+def initial_parameters(means_BRK2: Tensor, num_components_R: Tensor) -> tuple[Tensor, Tensor]:
+    """π (B, R, K) and locations (B, R, K, 5): π = 1/K and Σ = 0.001·I around the given means.
 
-    Those of one k come from (seed, k) alone: they are the same for every sample and every k_max.
+    A restart with fewer than K components has π = 0 in the others.
     """
-    shape = (k_max - 1, num_restarts, k_max, 2)
-    uniforms = torch.full(shape, 0.5, dtype=torch.float64, device="cpu")
-    for k in range(2, k_max + 1):
-        uniforms[k - 2, :, :k] = draw_uniforms((num_restarts, k, 2), "restarts", seed, k)
-    return uniforms.flatten(0, 1).to(device)
+    num_components_R1 = num_components_R[:, None]
+    component_K = torch.arange(means_BRK2.shape[2], device=means_BRK2.device)
+    pi_RK = (component_K < num_components_R1).double() / num_components_R1
+    variance = torch.full_like(means_BRK2[..., 0], INITIAL_VARIANCE)
+    location_BRK5 = torch.stack(
+        [*means_BRK2.unbind(-1), variance, torch.zeros_like(variance), variance], dim=-1
+    )
+    return pi_RK.expand(len(means_BRK2), -1, -1), location_BRK5
 
 
-def draw_uniforms(shape: tuple[int, ...], *numbers: int | str) -> Tensor:
-    """Uniforms in [0, 1) on the CPU, from the numbers alone."""
-    generator = torch.Generator("cpu").manual_seed(mixed_seed(*numbers))
-    return torch.rand(shape, generator=generator, dtype=torch.float64, device="cpu")
-
-
-def mixed_seed(*numbers: int | str) -> int:
-    """63 bits that mix all the numbers, so that neighbouring steps are unrelated."""
-    plain = [number if isinstance(number, str) else int(number) for number in numbers]
-    digest = hashlib.blake2b(repr(plain).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little") >> 1
-
-
-def initial_means(uniforms_RK2: Tensor, weights_BL: Tensor, grid: Grid, init: Init) -> Tensor:
-    """(B, R, K, 2): the uniforms themselves, or pushed to where each image's weight is."""
+def initial_means(uniforms: Tensor, weights_BL: Tensor, grid: Grid, init: Init) -> Tensor:
+    """(B, …, 2): the uniforms (…, 2) themselves, or pushed to where each image's weight is."""
     if init == "uniform":
-        return uniforms_RK2.expand(len(grid), -1, -1, -1)
-    means_BM2 = inverse_cdf(uniforms_RK2.flatten(0, 1), weights_BL.detach(), grid)
-    return means_BM2.view(len(grid), *uniforms_RK2.shape)
+        return uniforms.expand(len(grid), *uniforms.shape)
+    means_BM2 = inverse_cdf(uniforms.view(-1, 2), weights_BL.detach(), grid)
+    return means_BM2.view(len(grid), *uniforms.shape)
 
 
 def inverse_cdf(uniforms_M2: Tensor, weights_BL: Tensor, grid: Grid) -> Tensor:

@@ -1,18 +1,16 @@
-"""From weighted moments to a Gaussian: the algebra of the M-step, and moment matching."""
+"""From weighted moments to a Gaussian: moment matching, and the algebra of the M-step."""
 
 from typing import get_args
 
 import torch
 from torch import Tensor
 
+from attention.densities.mixture import Mixture
 from attention.grid import Grid
-from attention.mixture import Mixture
-from attention.options import Covariance, Floor, one_of, variance_or_cell
+from attention.options import Covariance, Floor, check_choice, check_floor
 
-# Shape letters: B batch, L cells. A Gaussian is held as the five numbers
-# location (…, 5) = [μ_u, μ_v, Σ_uu, Σ_uv, Σ_vv], its raw moments as (…, 6) = Σ_ℓ w_ℓ φ(x_ℓ).
+# Shape letters: B batch, L cells. Locations: gaussian.py. Raw moments are Σ_ℓ w_ℓ φ(x_ℓ).
 
-DEAD = 1e-12  # a component with less mass keeps its last mean and covariance
 NOTHING = 1e-30  # a sum of weights that says nothing
 
 
@@ -22,25 +20,15 @@ def moment_match(
     """The Gaussian with the mean and covariance of the weighted cells (R = K = 1)."""
     check_fit_options(floor, covariance)
     weights_BL, grid = as_distribution(weights_BL, grid)
-    moments_B6 = weighted_monomials(weights_BL, grid).sum(1)
-    pi, mean_moments = moments_B6[:, 0], moments_B6[:, 1:] / moments_B6[:, :1]
-    location = locate(mean_moments, variance_floor(floor, grid), covariance)
-    return as_mixture(pi[:, None, None], location[:, None, None])
-
-
-def re_estimate(
-    moments: Tensor, previous: Tensor, floor: Tensor, covariance: Covariance
-) -> tuple[Tensor, Tensor]:
-    """π (…), Eq. (9), and location (…, 5), Eqs. (10)–(11), from raw moments (…, 6)."""
-    pi = moments[..., 0]
-    alive = pi > DEAD
-    mean_moments = moments[..., 1:] / torch.where(alive, pi, 1.0)[..., None]
-    location = locate(mean_moments, floor, covariance)
-    return pi, torch.where(alive[..., None], location, previous)
+    moments_B6 = weighted_monomials(weights_BL, grid).sum(-1)
+    pi_B, mean_moments_B5 = moments_B6[:, 0], moments_B6[:, 1:] / moments_B6[:, :1]
+    location_B5 = locate(mean_moments_B5, variance_floor(floor, grid), covariance)
+    one = torch.ones(1, dtype=torch.int64, device=grid.device)
+    return Mixture.of_locations(pi_B[:, None, None], location_B5[:, None, None], one)
 
 
 def locate(mean_moments: Tensor, floor: Tensor, covariance: Covariance) -> Tensor:
-    """Location (…, 5) of the Gaussian with the means (…, 5) of [u, v, u², uv, v²].
+    """Location (…, 5), Eqs. (10)–(11), of the Gaussian with means (…, 5) of [u, v, u², uv, v²].
 
     The floor (…, 2) is added to the variances; it is what keeps a component on one cell finite.
     """
@@ -55,8 +43,8 @@ def locate(mean_moments: Tensor, floor: Tensor, covariance: Covariance) -> Tenso
 
 
 def weighted_monomials(weights_BL: Tensor, grid: Grid) -> Tensor:
-    """(B, L, 6): w_ℓ φ(x_ℓ), whose sums over cells are the raw moments."""
-    return weights_BL[..., None] * grid.monomials
+    """(B, 6, L): w_ℓ φ(x_ℓ), whose sums over cells are the raw moments."""
+    return weights_BL[:, None] * grid.monomials
 
 
 def variance_floor(floor: Floor, grid: Grid) -> Tensor:
@@ -71,12 +59,7 @@ def as_distribution(weights_BL: Tensor, grid: Grid) -> tuple[Tensor, Grid]:
     Weights that are zero everywhere say nothing: they count as the same weight on every cell. So do
     weights whose sum is so small that the gradient of dividing by it would overflow.
     """
-    expected = (len(grid), grid.num_cells)
-    if weights_BL.shape != expected:
-        raise ValueError(
-            f"weights of shape {tuple(weights_BL.shape)} do not fit a grid of {expected[0]} images "
-            f"padded to {expected[1]} cells"
-        )
+    grid.check_cells("weights", weights_BL.shape)
     grid = grid.to(weights_BL.device)
     weights_BL = weights_BL.double() if grid.is_uniform else weights_BL.double() * grid.mask
     says_something = weights_BL.sum(-1, keepdim=True) > NOTHING
@@ -85,25 +68,6 @@ def as_distribution(weights_BL: Tensor, grid: Grid) -> tuple[Tensor, Grid]:
 
 
 def check_fit_options(floor: Floor, covariance: Covariance) -> None:
-    """Refuse a floor or a kind of covariance that there is not."""
-    variance_or_cell("floor", floor)
-    one_of("covariance", covariance, get_args(Covariance))
-
-
-def as_mixture(
-    pi_BRK: Tensor, location_BRK5: Tensor, num_components_BR: Tensor | None = None
-) -> Mixture:
-    """Unpack locations into means and covariance matrices."""
-    if num_components_BR is None:
-        num_components_BR = torch.full(
-            pi_BRK.shape[:2], pi_BRK.shape[2], dtype=torch.int64, device=pi_BRK.device
-        )
-    sigma_BRK4 = location_BRK5[..., [2, 3, 3, 4]]
-    return Mixture(
-        pi_BRK, location_BRK5[..., :2], sigma_BRK4.view(*pi_BRK.shape, 2, 2), num_components_BR
-    )
-
-
-def location_of(mixture: Mixture) -> Tensor:
-    """(B, R, K, 5): the inverse of `as_mixture`."""
-    return torch.cat([mixture.mu, mixture.sigma.flatten(-2)[..., [0, 1, 3]]], dim=-1)
+    """The floor must be a variance or "cell", the covariance one of its kinds."""
+    check_floor("floor", floor)
+    check_choice("covariance", covariance, get_args(Covariance))

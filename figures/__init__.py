@@ -1,1 +1,1 @@
-"""Pictures of attention: arrays in, figures and HTML out. Knows neither models nor datasets."""
+"""Pictures of attention: drawing, and what assembles figures from models and data."""

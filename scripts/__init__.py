@@ -8,7 +8,7 @@ from types import TracebackType
 def tell_interruption(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Ctrl-C before a command begins, while torch is imported, is no error worth a traceback."""
+    """Without a traceback for Ctrl-C before a command begins, while torch is imported."""
     if issubclass(kind, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)
     else:

@@ -1,29 +1,33 @@
-"""Make the embedded dataset, download VQA-v2, or check a folder of one's own.
+"""Make the embedded dataset, download VQA-v2, or check a folder of your own.
 
 python -m scripts.data data=shapes|vqa_v2|custom [data.root=…]
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from omegaconf import DictConfig
+from configs.schema.files import MakeData
+from configs.schema.groups import Data
+from scripts.cli.command import command
 
-from scripts.entry import command
+if TYPE_CHECKING:
+    from data.vqa.data_folder import DataFolder
+
+# imports are in the functions: the worker processes import this module too, and need no h5py
 
 
-def make_shapes(config: DictConfig) -> None:
-    """Make the `shapes` dataset and print how far one gets in it without seeing."""
-    # imported here: the worker processes import this module too, and need neither torch nor h5py
+def make_shapes(data: Data) -> None:
+    """Make the `shapes` dataset and print the accuracy of simple baselines."""
     from data.shapes.baselines import measure_baselines
     from data.shapes.build import build_shapes
     from data.shapes.report import describe_dataset
-    from data.splits import Folder
+    from data.vqa.data_folder import DataFolder
 
-    root = Path(config.root)
-    built = build_shapes(root, seed=config.seed, num_workers=config.num_workers, force=config.force)
-    if not built:
-        print(f"shapes is in {root} already; data.force=true makes it anew")
+    root = Path(data.root)
+    if not build_shapes(root, seed=data.seed, num_workers=data.num_workers, force=data.force):
+        print(f"shapes is in {root} already; data.force=true makes it again")
         return
-    folder = Folder(root)
+    folder = DataFolder(root)
     print(describe_dataset(folder))
     print("official accuracy on val, in percent, of predictors that see only a part:")
     for name, accuracy in measure_baselines(folder).items():
@@ -31,45 +35,45 @@ def make_shapes(config: DictConfig) -> None:
     print(f"shapes is in {root}")
 
 
-def fetch_vqa_v2(config: DictConfig) -> None:
+def fetch_vqa_v2(data: Data) -> None:
     """Download VQA-v2's files, build the words, and say how to get features."""
-    from data.splits import Folder
-    from data.vqa_v2 import explain_features, fetch_vqa_v2
+    from data.vqa.data_folder import DataFolder
+    from data.vqa.vqa_v2 import explain_features, fetch_vqa_v2
 
-    folder = Folder(config.root)
-    hat = config.human_attention_url if config.human_attention else None
-    fetched = fetch_vqa_v2(folder, config.url, hat, config.pause)
+    folder = DataFolder(data.root, data.layout)
+    human_attention = data.human_attention_url if data.human_attention else None
+    fetched = fetch_vqa_v2(folder, data.url, human_attention, data.pause)
     print(f"fetched {', '.join(fetched)}" if fetched else f"all files are in {folder.root} already")
-    print_words(folder.root, config.answers_more_than)
+    print_words(folder, data)
     print(explain_features(folder.root))
 
 
-def check_custom(config: DictConfig) -> None:
+def check_custom(data: Data) -> None:
     """Check a folder, build the words, and say what is missing."""
-    from data.custom import take_inventory
-    from data.splits import Folder
+    from data.vqa.data_folder import DataFolder
+    from data.vqa.inventory import take_inventory
 
-    if not config.root:
+    if not data.root:
         raise ValueError("data=custom needs the folder of your data: data.root=…")
-    inventory = take_inventory(Folder(config.root))
-    print_words(Path(config.root), config.answers_more_than)
+    folder = DataFolder(data.root, data.layout)
+    inventory = take_inventory(folder)
+    print_words(folder, data)
     print("\n".join(inventory.found))
     if inventory.lacking:
-        print("still missing:")
-        print("\n".join(f"  {line}" for line in inventory.lacking))
+        print("still missing:", *(f"  {line}" for line in inventory.lacking), sep="\n")
     else:
-        print(f"complete; train with make train ARGS='data=custom data.root={config.root}'")
+        own = f" data.layout={data.layout} modules=[…]" if data.layout != "vqa_v2" else ""
+        print(f"complete; train with make train ARGS='data=custom data.root={data.root}{own}'")
 
 
-def print_words(root: Path, more_than: int) -> None:
+def print_words(folder: "DataFolder", data: Data) -> None:
     """Build the vocabulary and the answers of a folder unless they are there, and say so."""
-    from data.splits import Folder
-    from data.words import prepare_words
+    from data.text.word_lists import prepare_words
 
-    words = prepare_words(Folder(root), more_than)
+    words = prepare_words(folder, data.min_answer_count, data.question_length)
     verb = "built" if words.built else "kept"
     print(f"{verb} {len(words.vocabulary):,} question words and {len(words.answers):,} answers")
-    notice = words.notice_of_threshold(more_than, Folder(root))
+    notice = words.notice_of_threshold(data.min_answer_count, folder)
     if notice:
         print(notice)
 
@@ -78,12 +82,12 @@ MAKERS = {"shapes": make_shapes, "vqa_v2": fetch_vqa_v2, "custom": check_custom}
 
 
 @command("make_data")
-def main(config: DictConfig) -> None:
+def main(settings: MakeData) -> None:
     """Make, download or check the dataset that `data=` names."""
-    name = config.data.name
+    name = settings.data.name
     if name not in MAKERS:
         raise ValueError(f"there is no dataset '{name}'; choose one with data={'|'.join(MAKERS)}")
-    MAKERS[name](config.data)
+    MAKERS[name](settings.data)
 
 
 if __name__ == "__main__":

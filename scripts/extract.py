@@ -2,35 +2,35 @@
 
 from pathlib import Path
 
-from omegaconf import DictConfig
-
-from data.backbones import open_backbone
-from data.destination import refuse_existing
-from data.extract import extract_features
-from data.store import FeatureStore
-from mcan.processes import choose_device
-from scripts.entry import command
+from configs.schema.files import Extract
+from data.backbones.extract import extract_features
+from data.backbones.registry import open_backbone
+from data.features.reader import FeatureStore
+from data.io.atomic_files import check_output_file
+from mcan.runtime.distributed import choose_device
+from scripts.cli.command import command
 
 
 @command("extract")
-def main(config: DictConfig) -> None:
+def main(settings: Extract) -> None:
     """Extract, resuming what an earlier run left unfinished."""
-    refuse_existing(Path(config.output), config.force)  # before weights are read or downloaded
-    device = choose_device(config.device, local_rank=0)
-    resize = None if config.resize is None else tuple(config.resize)
-    backbone = open_backbone(config.backbone, config.weights, device, resize)
+    # before weights are read or downloaded
+    check_output_file(Path(settings.output), settings.force)
+    device = choose_device(settings.device, local_rank=0)
+    backbone = open_backbone(settings.backbone, settings.weights, device, settings.resize)
     described = extract_features(
-        config.images,
-        config.output,
+        settings.images,
+        settings.output,
         backbone,
-        force=config.force,
-        num_threads=config.num_threads,
-        batch_size=config.batch_size,
+        dtype=settings.dtype,
+        force=settings.force,
+        num_threads=settings.num_threads,
+        batch_size=settings.batch_size,
     )
-    with FeatureStore(config.output) as store:
+    with FeatureStore(settings.output) as store:
         manifest = store.manifest
         print(
-            f"{config.output}: {manifest.num_images} images ({described} described now), "
+            f"{settings.output}: {manifest.num_images} images ({described} described now), "
             f"{manifest.num_cells} cells of {manifest.num_features} features"
         )
 

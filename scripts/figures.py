@@ -5,78 +5,74 @@ python -m scripts.figures checkpoints=[discrete,unimodal,multimodal] choose=diff
 
 from pathlib import Path
 
-from omegaconf import DictConfig
 from tqdm import tqdm
 
-from mcan.processes import World, choose_device
-from scripts.album import Album, open_album
-from scripts.choice import check_choice, choose_looks
-from scripts.entry import command
-from scripts.evaluation import begin, data_root
-from scripts.gathering import load_models, require_drawing
-from scripts.human_comparison import name_models
-from scripts.looks import Look, name_heads
-from scripts.settings import require_text
-from scripts.trained import Trained
-
-KINDS = ("png", "pdf")
-LEAST_DPI = 20
+from configs.schema.trained import Figures
+from data.io.atomic_files import check_parents
+from figures.attention_samples import AttentionSample, name_heads
+from figures.illustrated_split import IllustratedSplit, open_illustrated_split
+from figures.question_selection import QuestionSelection, select_samples
+from figures.requirements import require_matplotlib
+from mcan.evaluation.trained_model import TrainedModel, name_models
+from mcan.runtime.distributed import World, choose_device
+from mcan.runtime.torch_settings import set_up_torch
+from scripts.cli.checkpoints import load_models
+from scripts.cli.command import command
+from scripts.cli.output import choose_output
 
 
 @command("figures")
-def main(config: DictConfig) -> None:
-    """Load, choose, look, draw."""
-    check(config)
-    require_drawing()
-    begin(config)
-    world = World(0, 1, choose_device(config.runtime.device, 0))
-    models = load_models(config, world)
-    album = open_album(data_root(config, models[0]), config.split, models, config.runtime)
-    looks = choose_looks(config, models, album, world)
-    folder = choose_output(config)
-    num_files = draw(config, models, album, looks, folder)
-    print(f"{num_files} files about {len(looks[0])} questions are in {folder}")
-
-
-def check(config: DictConfig) -> None:
-    """Raise, before any work, when a setting makes no sense."""
-    check_choice(config)
-    unknown = [kind for kind in config.formats if kind not in KINDS]
-    if unknown or not config.formats:
-        raise ValueError(f"formats must be [png], [pdf] or [png,pdf], not {list(config.formats)}")
-    if config.dpi < LEAST_DPI:
-        raise ValueError(f"dpi is {config.dpi}, expected at least {LEAST_DPI}")
-
-
-def choose_output(config: DictConfig) -> Path:
-    """The folder that is named, or one of the choice's name among the runs."""
-    if config.output:
-        return Path(require_text("output", config.output))
-    return Path(config.runs) / "figures" / ("chosen" if config.questions else config.choose)
+def main(settings: Figures) -> None:
+    """Load the models, select questions, draw."""
+    selection = QuestionSelection(
+        tuple(settings.questions), settings.choose, settings.num, settings.pool, settings.seed
+    )
+    selection.check(len(settings.checkpoints))
+    if not settings.formats:
+        raise ValueError("formats is empty, expected [png], [pdf] or [png,pdf]")
+    require_matplotlib()
+    folder = "chosen" if settings.questions else settings.choose
+    output = choose_output(settings.output, Path(settings.runs) / "figures" / folder)
+    check_parents(output / "a figure")
+    set_up_torch(settings.runtime)
+    world = World(0, 1, choose_device(settings.runtime.device, 0))
+    models = load_models(settings, settings.checkpoints, world)
+    data = models[0].open_data(settings.data.root)
+    split = open_illustrated_split(data, settings.split, models, settings.runtime)
+    samples = select_samples(selection, models, split, world, settings.runtime)
+    num_files = draw(settings, models, split, samples, output)
+    print(f"{num_files} files about {len(samples[0])} questions are in {output}")
 
 
 def draw(
-    config: DictConfig, models: list[Trained], album: Album, looks: list[list[Look]], folder: Path
+    settings: Figures,
+    models: list[TrainedModel],
+    split: IllustratedSplit,
+    samples: list[list[AttentionSample]],
+    output: Path,
 ) -> int:
     """Write the figures of every question; the number of files."""
-    from scripts.sheets import Style, compare_components, compare_heads, write_sheet
+    from figures.comparison_figures import compare_components, compare_heads, write_figure
 
-    style = Style(tuple(config.formats), config.dpi, config.smooth)
     runs = name_models(models)
     heads = name_heads(models, runs)
-    several = sum(bool(each[0].candidates) for each in looks) > 1
+    several = sum(bool(each[0].candidates) for each in samples) > 1
     num_files = 0
-    bar = tqdm(looks[0], desc="drawing", unit="question", disable=not config.runtime.show_progress)
-    for place, first in enumerate(bar):
-        stem = folder / f"{first.question_id}"
-        of_question = [each[place] for each in looks]
-        sheets = {"heads": compare_heads(album, heads, of_question, style)}
-        for model, run, look in zip(models, runs, of_question, strict=True):
-            if config.components and len(look.candidates) > 1:
+    questions = list(zip(*samples, strict=True))
+    bar = tqdm(
+        questions, desc="drawing", unit="question", disable=not settings.runtime.show_progress
+    )
+    for of_question in bar:
+        contents = {"heads": compare_heads(split, heads, of_question, settings.smooth)}
+        for model, run, sample in zip(models, runs, of_question, strict=True):
+            if settings.components and len(sample.candidates) > 1:
                 name = f"components-{run.replace('/', '-')}" if several else "components"
-                sheets[name] = compare_components(album, model, look)
-        for name, sheet in sheets.items():
-            num_files += len(write_sheet(sheet, stem.with_name(f"{stem.name}-{name}"), style))
+                contents[name] = compare_components(split, model, sample)
+        for name, content in contents.items():
+            stem = f"{of_question[0].question_id}-{name}"
+            paths = [output / f"{stem}.{kind}" for kind in settings.formats]
+            write_figure(content, paths, settings.dpi)
+            num_files += len(paths)
     return num_files
 
 

@@ -2,36 +2,34 @@
 
 from pathlib import Path
 
-from omegaconf import DictConfig
-
-from data.accuracy import Scores, score_results
-from data.files import write_json
-from data.questions import load_annotations, load_questions, match_annotations
-from data.results import check_ids, load_results
-from scripts.entry import command
-from scripts.settings import require_text
+from configs.schema.files import Score
+from data.io.atomic_files import write_json
+from data.vqa.accuracy import Scores, score_results
+from data.vqa.questions import load_annotations, load_questions, match_annotations
+from data.vqa.results import check_ids, load_results
+from scripts.cli.command import command
 
 
 @command("score")
-def main(config: DictConfig) -> None:
+def main(settings: Score) -> None:
     """Read, check, score, write, print."""
-    if config.output:
-        refuse_input(require_text("output", config.output), config)
-    questions = load_questions([config.questions])
-    results = load_results(config.results)
-    check_ids(results, questions.ids.tolist(), config.results)
-    annotations = load_annotations([config.annotations])
+    if settings.output:
+        check_output_is_not_an_input(settings.output, settings)
+    questions = load_questions([settings.questions])
+    results = load_results(settings.results)
+    check_ids(results, questions.ids.tolist(), settings.results)
+    annotations = load_annotations([settings.annotations])
     match_annotations(questions, annotations)
     scores = score_results(annotations, results)
-    if config.output:
-        write_json(config.output, scores.to_json())
+    if settings.output:
+        write_json(settings.output, scores.to_json())
     print(format_table(scores))
 
 
-def refuse_input(output: str, config: DictConfig) -> None:
+def check_output_is_not_an_input(output: str, settings: Score) -> None:
     """Raise when the scores would take the place of a file they are computed from."""
     for name in ("questions", "annotations", "results"):
-        if Path(output).resolve() == Path(config[name]).resolve():
+        if Path(output).resolve() == Path(getattr(settings, name)).resolve():
             raise ValueError(f"output is {output}, the same file as {name}; name another one")
 
 

@@ -5,17 +5,16 @@ python -m scripts.sweep_report sweep=runs/sweep
 
 from pathlib import Path
 
-from omegaconf import DictConfig
-
-from scripts.entry import command
+from configs.schema.training import SweepReport
+from scripts.cli.command import command
 from scripts.sweep.plan import load_plan
 from scripts.sweep.report import report
 
 
 @command("sweep_report")
-def main(config: DictConfig) -> None:
+def main(settings: SweepReport) -> None:
     """Report on a sweep, finished or not."""
-    report(load_plan(Path(config.sweep)))
+    report(load_plan(Path(settings.sweep)))
 
 
 if __name__ == "__main__":

@@ -1,150 +1,100 @@
-"""make train: train a model on a dataset, validate it each epoch, and say what came of it."""
+"""make train: train a model on a dataset, validate it each epoch, and print a summary."""
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import torch
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
-from data.splits import Folder, overlap
-from data.words import USUAL_THRESHOLD, Words
-from mcan.processes import World, joined_world
-from mcan.run_folder import RunFolder
-from mcan.stopping import PREEMPTED, StoppedOnRequestError
-from mcan.training import NotFiniteError
-from scripts.assembly import assemble
-from scripts.bad_features import blame_features
-from scripts.dataset import ensure_dataset, load_words
-from scripts.entry import command
-from scripts.examples import draw_examples
-from scripts.model import import_modules
-from scripts.restarts import count_restarts
-from scripts.summary import summarise
-from scripts.terminal import outlive_terminal
-from scripts.torch_settings import set_up_torch
-from scripts.trained import load_trained
+from configs.schema.training import Train
+from data.text.word_lists import prepare_words
+from data.vqa.data_folder import DataFolder
+from data.vqa.question_only import score_question_only
+from figures.run_figures import draw_run_figures
+from mcan.evaluation.trained_model import load_trained
+from mcan.runtime.distributed import World, joined_world
+from mcan.runtime.stop_request import PREEMPTED, StoppedOnRequestError
+from mcan.runtime.torch_settings import set_up_torch
+from mcan.training.preparation import prepare_data
+from mcan.training.run import build_run
+from mcan.training.run_folder import open_run_folder
+from mcan.training.summary import describe_files, suggest_commands, summarise
+from scripts.cli.command import command
+from scripts.cli.terminal import ignore_closed_terminal
+from scripts.cluster.exit_status import count_restarts
 
 
 @command("train")
-def main(config: DictConfig) -> None:
-    """Train, and turn a stop on request or a broken number into an exit code."""
-    outlive_terminal()
-    with joined_world(config.runtime.device, config.runtime.timeout_minutes) as world:
+def main(settings: Train) -> None:
+    """Train, and turn a stop on request or a number that is not finite into an exit code."""
+    ignore_closed_terminal()
+    with joined_world(settings.runtime.device, settings.runtime.timeout_minutes) as world:
         try:
-            train(config, world)
+            train(settings, world)
         except StoppedOnRequestError:
             if world.is_first:
-                print("stopped on request; resume=true goes on from the checkpoint", flush=True)
+                print("stopped on request; resume=true continues from the checkpoint", flush=True)
             sys.exit(PREEMPTED)
         except FloatingPointError as error:
             raise ValueError(str(error)) from None
 
 
-def train(config: DictConfig, world: World) -> None:
+def train(settings: Train, world: World) -> None:
     """One run on this process's part of every batch."""
-    set_up_torch(config.runtime)
-    torch.manual_seed(config.seed)  # the initial weights: the same on every process
-    import_modules(list(config.modules))
-    world.lead(lambda: prepare_data(config))
-    words = load_words(config.data)
-    config.resume = config.resume or world.share(world.is_first and is_begun(config))
-    folder = world.lead(lambda: open_folder(config))
+    set_up_torch(settings.runtime)
+    torch.manual_seed(settings.seed)  # the initial weights: the same on every process
+    data, train_split, val_split = settings.data, settings.train_split, settings.val_split
+    folder = DataFolder(data.root, data.layout)
+    world.run_on_first(prepare_data, data, folder, train_split, val_split)
+    words = prepare_words(folder, data.min_answer_count, data.question_length)
+    path = choose_folder(settings)
+    resume = settings.resume or world.broadcast(world.is_first and is_restarted(path))
+    config = OmegaConf.to_yaml(OmegaConf.create(settings.composed))
+    run_folder = world.run_on_first(open_run_folder, path, resume, config)
     try:
-        lines = run(config, world, words, folder)
+        run = build_run(settings, folder, words, world, run_folder, resume)
+        if world.is_first:
+            question_only = score_question_only(folder, train_split, val_split)
+        folder.release(train_split)
+        lines = run.train()
     finally:
-        if folder is not None:
-            folder.close()
-    if folder is not None:
-        drawn = draw_figures(config, folder.path, world)
-        print(summarise(config, lines, folder.path, drawn), flush=True)
+        if run_folder is not None:
+            run_folder.close()
+    if run_folder is not None:
+        num_figures = draw_figures(settings, folder, path, world)
+        print(summarise(lines, question_only), "", sep="\n")
+        print(describe_files(path, num_figures), "", sep="\n")
+        print(suggest_commands(path, folder, "lam" in settings.attention), flush=True)
 
 
-def run(
-    config: DictConfig, world: World, words: Words, folder: RunFolder | None
-) -> list[dict[str, Any]]:
-    """Train to the end; settings that do not fit leave no folder in the way of better ones."""
-    try:
-        training = assemble(config, world, words, folder)
-    except BaseException:
-        if folder is not None and not config.resume:
-            folder.discard()
-        raise
-    try:
-        return training.run()
-    except NotFiniteError as error:
-        raise blame_features(error, config, words) from None
+def choose_folder(settings: Train) -> Path:
+    """Where the run is kept; one without a name has that of its data, head and seed."""
+    default = f"{settings.data.name}-{settings.attention['name']}-seed{settings.seed}"
+    return Path(settings.runs) / (settings.name or default)
 
 
-def draw_figures(config: DictConfig, folder: Path, world: World) -> int:
-    """Draw what the best model attends to; the number of figures."""
-    if not config.figures:
-        return 0
-    trained = load_trained(folder, world.device)
-    return len(
-        draw_examples(
-            trained,
-            config.data.root,
-            folder / "figures",
-            config.runtime,
-            config.val_split,
-            config.figures,
-            config.seed,
-        )
-    )
-
-
-def prepare_data(config: DictConfig) -> None:
-    """What must be there before every process reads it."""
-    ensure_dataset(config.data)
-    warn_of_threshold(config.data)
-    warn_of_overlap(config.train_split, config.val_split)
-
-
-def warn_of_overlap(trained: str, validated: str) -> None:
-    """Say so when the accuracy will be that of questions the model was trained on."""
-    seen = overlap(trained, validated)
-    if seen:
-        print(
-            f"WARNING: {'+'.join(seen)} is trained on: its accuracy says little of new questions",
-            flush=True,
-        )
-
-
-def warn_of_threshold(config: DictConfig) -> None:
-    """Build the words where there are none; say so when those there are not what was asked for."""
-    words = load_words(config)
-    asked = config.get("answers_more_than", USUAL_THRESHOLD)
-    notice = words.notice_of_threshold(asked, Folder(config.root))
-    if notice and asked != USUAL_THRESHOLD:  # who names none takes what is there
-        print(notice, flush=True)
-
-
-def is_begun(config: DictConfig) -> bool:
+def is_restarted(path: Path) -> bool:
     """Whether torchrun or Slurm started this again, after it had made its folder."""
-    if not (count_restarts() and choose_folder(config).is_dir()):
+    if not (count_restarts() and path.is_dir()):
         return False
-    print("started again: goes on from the last checkpoint", flush=True)
+    print("started again: resumes from the last checkpoint", flush=True)
     return True
 
 
-def choose_folder(config: DictConfig) -> Path:
-    """Where the run is kept."""
-    name = config.name or f"{config.data.name}-{config.attention.name}-seed{config.seed}"
-    return Path(config.runs) / name
-
-
-def open_folder(config: DictConfig) -> RunFolder:
-    """The run's folder, with its config in it."""
-    folder = RunFolder(choose_folder(config), config.resume)
-    if not (folder.path / "config.yaml").is_file():
-        try:
-            folder.write_text("config.yaml", OmegaConf.to_yaml(config))
-        except OSError:
-            if not config.resume:
-                folder.discard()
-            raise
-    return folder
+def draw_figures(settings: Train, folder: DataFolder, path: Path, world: World) -> int:
+    """Draw what the best model attends to; the number of figures."""
+    if not settings.figures:
+        return 0
+    drawn = draw_run_figures(
+        load_trained(path, world.device),
+        folder,
+        path / "figures",
+        settings.runtime,
+        split=settings.val_split,
+        num=settings.figures,
+        seed=settings.seed,
+    )
+    return len(drawn)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """Shared by all tests: which devices there are, and which skips a run may have."""
 
+import contextlib
 import signal
+import sys
 
 import hypothesis
 import pytest
@@ -13,6 +15,47 @@ hypothesis.settings.load_profile("reproducible")
 # A shell's background ignores Ctrl-C, and so would every command that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Tables that a user's module may add to, by the modules that hold them.
+TABLES = {
+    "attention.heads.registry": "_heads",
+    "data.backbones.registry": "BACKBONES",
+    "data.features.dtype": "DTYPES",
+    "data.vqa.layout": "LAYOUTS",
+    "mcan.evaluation.metrics": "METRICS",
+    "mcan.head_schedule": "SCHEDULES",
+    "mcan.training.learning_rate": "RATES",
+    "mcan.training.trackers.tracker": "TRACKERS",
+}
+
+
+@contextlib.contextmanager
+def registrations_undone():
+    """What is registered within is gone afterwards, with the users' modules that did it."""
+    loaded = [getattr(sys.modules[name], of) for name, of in TABLES.items() if name in sys.modules]
+    tables = [table if isinstance(table, dict) else table.values for table in loaded]
+    before, modules = [dict(table) for table in tables], set(sys.modules)
+    yield
+    for table, content in zip(tables, before, strict=True):
+        table.clear()
+        table.update(content)
+    for name in set(sys.modules) - modules:
+        file = getattr(sys.modules[name], "__file__", None) or ""
+        if "/pytest-of-" in file or "/examples/" in file:
+            del sys.modules[name]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_registration_outlives_a_file():
+    with registrations_undone():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def no_registration_outlives_a_test():
+    with registrations_undone():
+        yield
 
 
 def pytest_addoption(parser):
@@ -44,6 +87,46 @@ def small_dataset(tmp_path_factory):
     return root
 
 
+@pytest.fixture(scope="session")
+def trained_runs(tmp_path_factory):
+    """The folder of the runs below; tests write elsewhere."""
+    return tmp_path_factory.mktemp("trained_runs")
+
+
+@pytest.fixture(scope="session")
+def multimodal_run(small_dataset, trained_runs):
+    from tests.small_models import train_small
+
+    return train_small(small_dataset, trained_runs, "mm", "attention=multimodal")
+
+
+@pytest.fixture(scope="session")
+def discrete_run(small_dataset, trained_runs):
+    from tests.small_models import train_small
+
+    return train_small(small_dataset, trained_runs, "discrete", "attention=discrete", "seed=2")
+
+
+@pytest.fixture(scope="session")
+def peaky_run(multimodal_run):
+    """A model whose attention has every number of components, and to whose answers it matters."""
+    from tests.small_models import sharpen
+
+    return sharpen(multimodal_run, "peaky")
+
+
+@pytest.fixture(scope="session")
+def runs_of_every_head(multimodal_run, tmp_path_factory):
+    """One trained network under all heads: <runs>/multimodal, <runs>/unimodal, <runs>/discrete."""
+    from tests.small_models import copy_with_head, sharpen
+
+    folder = tmp_path_factory.mktemp("runs")
+    run = sharpen(multimodal_run, folder / "multimodal", factor=20.0)
+    for head in ("unimodal", "discrete"):
+        copy_with_head(run, folder / head, head)
+    return folder
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield
@@ -53,7 +136,7 @@ def pytest_runtest_makereport(item, call):
 
 def pytest_terminal_summary(terminalreporter):
     for report in unexpected_skips(terminalreporter):
-        terminalreporter.write_line(f"SKIPPED WITHOUT LEAVE {report.nodeid}", red=True)
+        terminalreporter.write_line(f"SKIPPED UNEXPECTEDLY {report.nodeid}", red=True)
 
 
 @pytest.hookimpl(trylast=True)

@@ -32,48 +32,48 @@ class Mutant:
 MUTANTS = [
     Mutant("cell centres at the corner", "grid.py", "device=device) + 0.5) / height", "device=device)) / height"),
     Mutant("cell centres on linspace", "grid.py", "device=device) + 0.5) / width", "device=device) + 1) / (width + 1)"),
-    Mutant("E-step: density not normalised", "quadratic.py", "0.5 * (determinant.log() +", "0.5 * (0 * determinant.log() +"),
-    Mutant("E-step: mixing coefficients ignored", "em.py", "unbind(-1), log_pi)", "unbind(-1), torch.where(has_mass, 0.0, -torch.inf))"),
-    Mutant("E-step: softmax over cells", "em.py", "softmax(log_joint_BRKL, dim=2", "softmax(log_joint_BRKL, dim=3"),
-    Mutant("E-step: wrong sign of the correlation", "quadratic.py", "-sigma_uv / determinant", "sigma_uv / determinant"),
-    Mutant("M-step: mixing coefficients, Eq. (9)", "moments.py", "    return pi, torch.where(", "    return pi.sqrt(), torch.where("),
+    Mutant("E-step: density not normalised", "densities/gaussian.py", "- 0.5 * log_determinant", "- 0 * log_determinant"),
+    Mutant("E-step: mixing coefficients ignored", "em.py", "log_gaussian(locations, log_pi_BRK)", "log_gaussian(locations, torch.where(has_mass, 0.0, -torch.inf))"),
+    Mutant("E-step: softmax over cells", "em.py", ".softmax(dim=2)", ".softmax(dim=3)"),
+    Mutant("E-step: wrong sign of the correlation", "densities/gaussian.py", "-sigma_uv / determinant", "sigma_uv / determinant"),
+    Mutant("M-step: mixing coefficients, Eq. (9)", "em.py", "return pi_BRK, torch.where(", "return pi_BRK.sqrt(), torch.where("),
     Mutant("M-step: means, Eq. (10)", "moments.py", "stack([u, v, sigma_uu", "stack([v, u, sigma_uu"),
     Mutant("M-step: covariance not centred, Eq. (11)", "moments.py", "uu - u * u,", "uu,"),
     Mutant("M-step: correlation dropped, Eq. (11)", "moments.py", "uv - u * v", "0 * uv"),
-    Mutant("M-step: weights ignored", "em.py", "weights_BL[:, None] * mono", "(weights_BL[:, None] > 0) / grid.num_cells * mono"),
-    Mutant("moment match: weights ignored", "moments.py", "weights_BL[..., None] * grid.monomials", "(weights_BL[..., None] > 0) * grid.monomials / grid.num_cells"),
-    Mutant("a dead component forgets its place", "moments.py", "alive = pi > DEAD", "alive = pi > -1"),
+    Mutant("M-step: weights ignored", "em.py", "phi_B6L, weighted_B6L = grid.monomials, weighted_monomials(weights_BL, grid)", "phi_B6L, weighted_B6L = grid.monomials, weighted_monomials((weights_BL > 0) / grid.num_cells, grid)"),
+    Mutant("moment match: weights ignored", "moments.py", "weighted_monomials(weights_BL, grid).sum(-1)", "weighted_monomials((weights_BL > 0) / grid.num_cells, grid).sum(-1)"),
+    Mutant("a dead component forgets its place", "em.py", "alive_BRK = pi_BRK > DEAD", "alive_BRK = pi_BRK > -1"),
     Mutant("floor left out", "moments.py", "sigma_uu + floor[..., 0]", "sigma_uu + 0 * floor[..., 0]"),
     Mutant("cell floor with the wrong variance", "moments.py", "sides**2 / 12", "sides**2 / 3"),
     Mutant("cell floor of the other axis", "moments.py", "sides**2 / 12", "sides.flip(-1) ** 2 / 12"),
     Mutant("spherical covariance is the larger variance", "moments.py", "(sigma_uu + sigma_vv) / 2", "torch.maximum(sigma_uu, sigma_vv)"),
-    Mutant("initial covariance", "em.py", "INITIAL_VARIANCE = 0.001", "INITIAL_VARIANCE = 0.002"),
-    Mutant("initial mixing coefficients", "em.py", "return pi_BRK, around(means", "return pi_BRK.cumsum(-1), around(means"),
+    Mutant("initial covariance", "initial.py", "INITIAL_VARIANCE = 0.001", "INITIAL_VARIANCE = 0.002"),
+    Mutant("initial mixing coefficients", "initial.py", "return pi_RK.expand(", "return pi_RK.cumsum(-1).expand("),
     Mutant("one EM iteration more", "em.py", "in range(iterations)", "in range(iterations + 1)"),
     Mutant("likelihood not weighted", "em.py", "weights_BL[..., None]).squeeze(-1)", "(weights_BL[..., None] > 0).double()).squeeze(-1)"),
     Mutant("ridge penalty", "basis.py", "+ ridge * torch.eye(", "+ 10 * ridge * torch.eye("),
     Mutant("ridge operator not regularised", "basis.py", "+ ridge * torch.eye(", "+ 1e-9 * torch.eye("),
-    Mutant("basis width left out of the expectation", "basis.py", "n, n] + self.variance", "n, n] + 0 * self.variance"),
+    Mutant("basis width left out of the expectation", "basis.py", "sigma_uu + self.variance", "sigma_uu + 0 * self.variance"),
     Mutant("basis lattice inside the image", "basis.py", "torch.linspace(0, 1, math", "torch.linspace(0.05, 0.95, math"),
     Mutant("basis not normalised", "basis.py", "/ (2 * math.pi * variance)", "/ (math.pi * variance)"),
     Mutant("description length: likelihood once", "selection.py", "-2 * log_likelihood", "-1 * log_likelihood"),
     Mutant("description length: rewarded components", "selection.py", "+ lam * complexity", "- lam * complexity"),
     Mutant("ties to the larger k", "selection.py", "return is_least.to(torch.uint8).argmax(1) + 1", "return is_least.shape[1] - is_least.flip(1).to(torch.uint8).argmax(1)"),
     Mutant("penalty of parameters", "selection.py", "6 * k - 1", "6 * k"),
-    Mutant("worst restart kept", "candidates.py", "likelihood_BR.argmax(", "likelihood_BR.argmin("),
-    Mutant("selection by the whole batch", "candidates.py", 'if selection == "sample" else', 'if selection == "batch" else'),
+    Mutant("worst restart kept", "selection.py", "likelihood_BR[:, None], -torch.inf)", "-likelihood_BR[:, None], -torch.inf)"),
+    Mutant("selection by the whole batch", "selection.py", 'if selection == "sample" else', 'if selection == "batch" else'),
     Mutant("weights in padding count", "moments.py", "weights_BL.double() * grid.mask", "weights_BL.double()"),
     Mutant("caches made in inference mode", "cache.py", "torch.inference_mode(False), torch", "torch"),
     Mutant("rounding decides ties", "selection.py", "keepdim=True) + TIE", "keepdim=True)"),
-    Mutant("training always uses k_max components", "initial.py", "1 + mixed_seed(\"components\", seed, step) % k_max", "k_max"),
-    Mutant("training draws ignore the step", "initial.py", '"means", seed, step)', '"means", seed, 0)'),
-    Mutant("restarts ignore k", "initial.py", '"restarts", seed, k)', '"restarts", seed, k_max)'),
+    Mutant("training always uses k_max components", "seeding.py", "1 + mixed_seed(\"components\", seed, step) % k_max", "k_max"),
+    Mutant("training draws ignore the step", "seeding.py", '"means", seed, step)', '"means", seed, 0)'),
+    Mutant("restarts ignore k", "seeding.py", '"restarts", seed, k)', '"restarts", seed, k_max)'),
     Mutant("weighted starts always at the cell's centre", "initial.py", "across_BM], -1) - 0.5)", "across_BM], -1) * 0)"),
-    Mutant("padding takes weight", "head.py", "scores.masked_fill(~grid.mask, -torch.inf)", "scores.masked_fill(~grid.mask, 0.0)"),
-    Mutant("gradient stopped at the weights", "head.py", "return scores.softmax(-1)", "return scores.softmax(-1).detach()"),
-    Mutant("cell mass by the centre's density", "mass.py", "density_v * inside", "density_v * (high - low)[..., 0, None, None]"),
-    Mutant("cell mass without correlation", "mass.py", "sigma[..., 0, 1] / sigma[..., 1, 1]  # of", "0 * sigma[..., 0, 1]  # of"),
-    Mutant("density: half the exponent", "mixture.py", "0.5 * mahalanobis", "0.25 * mahalanobis"),
+    Mutant("padding takes weight", "normalisers.py", "scores_BL.masked_fill(~grid.mask, -torch.inf)", "scores_BL.masked_fill(~grid.mask, 0.0)"),
+    Mutant("gradient stopped at the weights", "normalisers.py", "return scores_BL.softmax(-1)", "return scores_BL.softmax(-1).detach()"),
+    Mutant("cell mass by the centre's density", "densities/cell_mass.py", "density_v * inside", "density_v * (high - low)[..., 0, None, None]"),
+    Mutant("cell mass without correlation", "densities/cell_mass.py", "sigma[..., 0, 1] / sigma[..., 1, 1]  # of", "0 * sigma[..., 0, 1]  # of"),
+    Mutant("score: half the exponent", "densities/gaussian.py", "-0.5 * precision_uu", "-0.25 * precision_uu"),
 ]  # fmt: skip
 
 
@@ -83,7 +83,7 @@ def main() -> None:
     for mutant in chosen:
         text = (ROOT / "attention" / mutant.file).read_text(encoding="utf-8")
         if text.count(mutant.old) != 1:
-            sys.exit(f"'{mutant.old}' does not stand once in {mutant.file}: mend '{mutant.name}'")
+            sys.exit(f"'{mutant.old}' does not stand once in {mutant.file}: fix '{mutant.name}'")
     print(f"{len(chosen)} mutants; the tests must pass without one and fail with each", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         if not passes(copy_project(Path(folder) / "intact")):
@@ -105,8 +105,8 @@ def is_killed(mutant: Mutant) -> bool:
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
         killed = not passes(project)
-    verdict = "noticed" if killed else "NOT NOTICED"
-    print(f"{verdict:>12}  {mutant.name}  ({time.monotonic() - start:.0f} s)", flush=True)
+    outcome = "noticed" if killed else "NOT NOTICED"
+    print(f"{outcome:>12}  {mutant.name}  ({time.monotonic() - start:.0f} s)", flush=True)
     return killed
 
 

@@ -1,23 +1,27 @@
 """Very small trained models, for the commands that let a checkpoint answer."""
 
 import contextlib
+import dataclasses
+import importlib
 import io
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import hydra
 import torch
-from omegaconf import DictConfig
+from PIL import Image, ImageDraw
 
 from attention import Grid
-from data.questions import load_questions
-from data.splits import Folder
-from data.store import FeatureStore
+from data.features.manifest import Manifest
+from data.features.reader import FeatureStore
+from data.vqa.data_folder import DataFolder
+from data.vqa.questions import load_questions
 from mcan.checkpoint import load_checkpoint, save_checkpoint
-from scripts.trained import load_trained
+from mcan.evaluation.trained_model import load_trained
+from scripts.cli.command import Command
 from tests.small_runs import ROOT, settings, train_here
 
 QUIET = ["runtime.num_threads=1", "runtime.show_progress=false", "runtime.loader_threads=0"]
@@ -33,7 +37,7 @@ def train_small(dataset: Path, runs: Path, name: str, *more: str) -> Path:
     return runs / name
 
 
-def sharpen(run: Path, name: str, factor: float = 60.0) -> Path:
+def sharpen(run: Path, name: str | Path, factor: float = 60.0) -> Path:
     """A copy of a run whose attention is peaky and whose answers depend on what it looks at.
 
     A model of one epoch looks everywhere and gives one answer: it could not tell two heads apart.
@@ -50,12 +54,12 @@ def sharpen(run: Path, name: str, factor: float = 60.0) -> Path:
     pooled = []
     trained = load_trained(folder)
     trained.model.norm.register_forward_hook(lambda module, inputs, output: pooled.append(output))
-    split = Folder(trained.config["data"]["root"])
+    split = DataFolder(trained.config["data"]["root"])
     questions = load_questions([split.questions("val")])
     store = FeatureStore(split.store("val"))
     with torch.inference_mode():
         for image_id, text in zip(questions.image_ids.tolist(), questions.texts, strict=True):
-            tokens = torch.tensor([trained.words.vocabulary.encode(text, 14)])
+            tokens = torch.tensor([trained.words.encode(text)])
             features = torch.from_numpy(store.rows(image_id).copy())[None]
             trained.model(features, Grid.of([store.size(image_id)]), tokens)
     store.close()
@@ -64,9 +68,55 @@ def sharpen(run: Path, name: str, factor: float = 60.0) -> Path:
     return folder
 
 
-def compose(command: str, overrides: list[str]) -> DictConfig:
-    with hydra.initialize_config_module("configs", version_base="1.3"):
-        return hydra.compose(command, [*overrides, *QUIET])
+def copy_with_head(run: Path, folder: Path, head: str) -> None:
+    """A copy of a run whose checkpoint says that it was trained with another head."""
+    content = load_checkpoint(run / "best.pt")
+    content["attention"] = compose("train", [f"attention={head}"]).attention
+    folder.mkdir()
+    save_checkpoint(folder / "best.pt", content)
+
+
+def change_features(
+    run: Path, folder: Path, backbone: str, num_features: int | None = None, **changes: Any
+) -> Path:
+    """A copy of a checkpoint that says it was trained on other features."""
+    content = load_checkpoint(run / "best.pt")
+    manifest = Manifest.parse(content["manifest"], run)
+    manifest = dataclasses.replace(manifest, backbone=backbone, **changes)
+    content["manifest"] = manifest.dump()
+    if num_features:
+        content["sizes"] = {**content["sizes"], "num_features": num_features}
+        hidden = content["sizes"]["hidden"]
+        content["model"]["project_features.weight"] = torch.randn(hidden, num_features) / 100
+    folder.mkdir()
+    save_checkpoint(folder / "best.pt", content)
+    return folder
+
+
+def draw_picture(
+    size: tuple[int, int] = (300, 200), background: tuple[int, ...] = (255, 255, 255, 255)
+) -> Image.Image:
+    """What a user might draw: a red circle and a blue square."""
+    picture = Image.new("RGBA", size, background)
+    pen = ImageDraw.Draw(picture)
+    pen.ellipse([20, 20, 80, 80], fill=(220, 30, 30, 255))
+    pen.rectangle([size[0] - 90, size[1] - 90, size[0] - 30, size[1] - 30], fill=(30, 60, 220, 255))
+    return picture
+
+
+def find_command(name: str) -> Command[Any]:
+    """The command of scripts/<name>.py or of the package scripts/<name>/."""
+    module = importlib.import_module(f"scripts.{name}")
+    if hasattr(module, "__path__"):
+        module = importlib.import_module(f"scripts.{name}.__main__")
+    found: Command[Any] = module.main
+    return found
+
+
+def compose(name: str, overrides: list[str]) -> Any:
+    """The settings of a command, as it gets them."""
+    (composed,) = find_command(name).compose([*overrides, *QUIET])
+    return composed
 
 
 def run_here(

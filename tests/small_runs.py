@@ -10,13 +10,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-import hydra
 import torch
-from omegaconf import DictConfig
 
+from configs.schema.training import Train
 from mcan.checkpoint import load_checkpoint
-from mcan.processes import World
-from scripts.train import train
+from mcan.runtime.distributed import World
+from scripts.cluster.launch import launch_arguments
+from scripts.train import main, train
 
 ROOT = Path(__file__).parents[1]
 ALONE = World(0, 1, torch.device("cpu"))
@@ -33,9 +33,10 @@ def settings(dataset: Path, runs: Path, *more: str) -> list[str]:
     return [*SMALL, f"data.root={dataset}", f"runs={runs}", *more]
 
 
-def compose(overrides: list[str]) -> DictConfig:
-    with hydra.initialize_config_module("configs", version_base="1.3"):
-        return hydra.compose("train", overrides)
+def compose(overrides: list[str]) -> Train:
+    """The settings of a training run, as the command gets them."""
+    (composed,) = main.compose(overrides)
+    return composed
 
 
 def train_here(overrides: list[str]) -> None:
@@ -47,16 +48,19 @@ def train_here(overrides: list[str]) -> None:
         torch.set_num_threads(num_threads)
 
 
-def train_command(overrides: list[str], num_processes: int = 1) -> list[str]:
+def train_command(
+    overrides: list[str], num_processes: int = 1, module: str = "scripts.train"
+) -> list[str]:
     """The command line, as make builds it."""
-    launcher = ["scripts.launch", f"--processes={num_processes}"] if num_processes > 1 else []
-    return [sys.executable, "-m", *launcher, "scripts.train", *overrides]
+    return [sys.executable, *launch_arguments(num_processes, module, *overrides)]
 
 
-def start(overrides: list[str], num_processes: int = 1) -> subprocess.Popen[str]:
+def start(
+    overrides: list[str], num_processes: int = 1, module: str = "scripts.train"
+) -> subprocess.Popen[str]:
     """Start the command."""
     return subprocess.Popen(
-        train_command(overrides, num_processes),
+        train_command(overrides, num_processes, module),
         cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,

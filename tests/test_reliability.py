@@ -1,4 +1,4 @@
-"""docs/reliability.md and tests/faults/ tell the same: every fault has a row, every row a test."""
+"""docs/reliability.md and tests/faults/ agree: every fault has a row, every row a test."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ HEADER = ["fault", "what happens", "test"]
 
 
 def read_rows():
-    """(fault, what happens, tests) of every table in the page."""
+    """(fault, what happens, tests) of every row of the tables in the page."""
     lines = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8").splitlines()
     tables = [line for line in lines if line.startswith("|") and set(line) - set("|-")]
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in tables]

@@ -1,5 +1,1 @@
-"""Backbones: what turns a picture into a grid of feature vectors."""
-
-from data.backbones.catalogue import Backbone, open_backbone
-
-__all__ = ["Backbone", "open_backbone"]
+"""Backbones: what turns an image into a grid of feature vectors."""

@@ -1,17 +1,14 @@
-"""A network as a backbone: any picture in, one vector for each cell of 32 pixels out."""
+"""Layers as a backbone: any image in, one vector per cell of the grid out."""
 
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from PIL import Image
 from torch import nn
 
-from data.backbones.architecture import NUM_FEATURES, Architecture
-from data.backbones.residual import build_layers, list_shapes, load_weights
-from data.backbones.weights import fetch_weights, fingerprint, read_weights
-from data.manifest import GRID_FEATS, STRIDE
-from data.patch import flatten
+from data.features.manifest import GRID_FEATS
+from data.io.images import to_rgb
 
 
 def choose_size(width: int, height: int, resize: tuple[int, int] = GRID_FEATS) -> tuple[int, int]:
@@ -27,25 +24,35 @@ def choose_size(width: int, height: int, resize: tuple[int, int] = GRID_FEATS) -
 
 
 class Network:
-    """A residual network with its weights on a device; `weights` is their fingerprint."""
+    """Layers (B, 3, H, W) → (B, F, h, w) on a device, sides divided by `stride` and rounded up.
 
-    num_features = NUM_FEATURES
+    `mean` and `std` are of pixels from 0 to 255, in the order of `channels`, RGB or BGR; `weights`
+    is a fingerprint of the layers' weights.
+    """
 
     def __init__(
         self,
-        architecture: Architecture,
+        name: str,
         layers: nn.Module,
-        device: torch.device,
+        *,
+        num_features: int,
+        stride: int,
+        mean: Sequence[float],
+        std: Sequence[float],
+        channels: str = "RGB",
+        device: torch.device | str = "cpu",
         resize: tuple[int, int] = GRID_FEATS,
         weights: str = "",
     ) -> None:
-        self.name, self.resize, self.weights = architecture.name, resize, weights
-        self.device, self.swaps_channels = device, architecture.channels == "BGR"
+        self.name, self.resize, self.weights = name, resize, weights
+        self.num_features, self.stride = num_features, stride
+        self.device, self.swaps_channels = torch.device(device), channels == "BGR"
         # the layout in which convolutions are fastest on a CPU: a quarter less time
-        self.layout = torch.channels_last if device.type == "cpu" else torch.contiguous_format
-        self.layers = layers.to(device=device, memory_format=self.layout).eval()  # type: ignore[call-overload]
-        self.mean = torch.tensor(architecture.mean, device=device)[:, None, None]
-        self.std = torch.tensor(architecture.std, device=device)[:, None, None]
+        on_cpu = self.device.type == "cpu"
+        self.layout = torch.channels_last if on_cpu else torch.contiguous_format
+        self.layers = layers.to(device=self.device, memory_format=self.layout).eval()  # type: ignore[call-overload]
+        self.mean = torch.tensor(mean, device=self.device)[:, None, None]
+        self.std = torch.tensor(std, device=self.device)[:, None, None]
 
     def choose_pixels(self, width: int, height: int) -> tuple[int, int]:
         """Rows and columns of pixels that the network sees of an image of this size."""
@@ -55,17 +62,18 @@ class Network:
     def choose_grid(self, width: int, height: int) -> tuple[int, int]:
         """Rows and columns of cells for an image of this size in pixels."""
         rows, columns = self.choose_pixels(width, height)
-        return -(-rows // STRIDE), -(-columns // STRIDE)
+        return -(-rows // self.stride), -(-columns // self.stride)
 
     def prepare(self, image: Image.Image) -> np.ndarray:
-        """What the network sees of a picture of any mode: upright, resized RGB, (H, W, 3) uint8."""
-        image = flatten(image)
-        size = choose_size(*image.size, self.resize)
-        return np.array(image.resize(size, Image.Resampling.BILINEAR))
+        """What the network sees of an image of any mode: upright, resized RGB, (H, W, 3) uint8."""
+        image = to_rgb(image)
+        return np.array(
+            image.resize(choose_size(*image.size, self.resize), Image.Resampling.BILINEAR)
+        )
 
     @torch.inference_mode()
     def describe_pixels(self, pixels: np.ndarray) -> torch.Tensor:
-        """Features (B, h, w, F) float32 of prepared pictures (B, H, W, 3)."""
+        """Features (B, h, w, F) float32 of prepared images (B, H, W, 3)."""
         images = torch.from_numpy(pixels).to(self.device).permute(0, 3, 1, 2)
         if self.swaps_channels:
             images = images.flip(1)
@@ -76,28 +84,6 @@ class Network:
         return features.permute(0, 2, 3, 1).cpu()
 
     def describe(self, image: Image.Image) -> np.ndarray:
-        """Describe every cell of a picture, (h, w, F) float32; any mode and size will do."""
+        """Features of every cell of an image, (h, w, F) float32; any mode and size will do."""
         array: np.ndarray = self.describe_pixels(self.prepare(image)[None])[0].numpy()
         return np.ascontiguousarray(array)
-
-
-def open_network(
-    architecture: Architecture,
-    weights: str | Path | None,
-    device: torch.device,
-    resize: tuple[int, int] = GRID_FEATS,
-) -> Network:
-    """Build a network and give it the weights of a checkpoint; torchvision's may be downloaded."""
-    if not weights and architecture.detectron:
-        raise ValueError(
-            f"backbone {architecture.name} needs grid-feats-vqa's checkpoint: download "
-            f"{architecture.address} and pass weights={architecture.name}.pth"
-        )
-    path = Path(weights) if weights else fetch_weights()
-    layers = build_layers(architecture)
-    state = read_weights(architecture, path, list_shapes(layers))
-    try:
-        load_weights(layers, state)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}; copy or download it again") from None
-    return Network(architecture, layers, device, resize, fingerprint(state))

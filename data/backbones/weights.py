@@ -7,10 +7,16 @@ from pathlib import Path
 
 import torch
 
-from data.backbones.architecture import ARCHITECTURES, Architecture
-from data.backbones.residual import State, build_layers, import_models, list_shapes
-from data.download import download
-from data.saved import read_saved
+from data.backbones.resnet import (
+    ARCHITECTURES,
+    Architecture,
+    State,
+    build_layers,
+    import_models,
+    list_shapes,
+)
+from data.io.download import download
+from data.io.torch_files import read_saved
 
 Shapes = dict[str, tuple[int, ...]]
 PREFIX = "backbone."  # what else a detectron2 checkpoint holds belongs to the detector

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from data.questions import NUM_ANNOTATORS
 from data.shapes.questions import Question
+from data.vqa.questions import NUM_ANNOTATORS
 
 MOST_SLIPS = 4  # of ten, so that the right answer keeps the majority and its full score
 SLIP_RATES = (0.02, 0.12, 0.30)  # of easy, ordinary and hard questions

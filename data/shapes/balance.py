@@ -81,7 +81,7 @@ def match_questions(scene: Scene, twin: Scene) -> list[Pair]:
 
 
 def is_spread(scene: Scene, question: Question) -> bool:
-    """Whether a question rests on one object at most, or on several that lie far apart."""
+    """Whether a question depends on one object at most, or on several that lie far apart."""
     return len(question.things) < 2 or scene.are_far_apart(question.things)
 
 

@@ -1,20 +1,26 @@
-"""How far one gets without the picture, or without the question: what a model must beat."""
+"""Baselines that see only the question or only the image: what a model must beat."""
 
 from collections import defaultdict
 
 import numpy as np
 
-from data.blind import guess_by_text, load_annotated, majority, majority_by, score_answers
-from data.questions import Annotation
-from data.splits import Folder
-from data.store import FeatureStore
+from data.features.reader import FeatureStore
+from data.vqa.data_folder import DataFolder
+from data.vqa.question_only import (
+    guess_by_text,
+    load_annotated,
+    majority,
+    majority_by,
+    score_answers,
+)
+from data.vqa.questions import Annotation
 
 NUM_NEIGHBOURS = 25
 CEILING = "all right answers"
 
 
-def measure_baselines(folder: Folder) -> dict[str, float]:
-    """Official val accuracy, in percent, of predictors that are blind on one eye."""
+def measure_baselines(folder: DataFolder) -> dict[str, float]:
+    """Official val accuracy, in percent, of predictors that see only question or image."""
     train, train_texts = load_annotated(folder, "train")
     val, val_texts = load_annotated(folder, "val")
     types = [each.question_type for each in train]
@@ -25,22 +31,22 @@ def measure_baselines(folder: Folder) -> dict[str, float]:
         "question only: by question type": [by_type[each.question_type] for each in val],
         "question only: by question string": guess_by_text(train, train_texts, val, val_texts),
         "image only: nearest pictures of train": guess_by_neighbours(folder, train, val),
-        "image only: best single answer a picture (a bound)": guess_by_picture(val),
+        "image only: best single answer per picture (a bound)": guess_by_image(val),
         CEILING: [each.multiple_choice_answer for each in val],
     }
     return {name: score_answers(val, answers).overall for name, answers in guesses.items()}
 
 
-def guess_by_picture(annotations: list[Annotation]) -> list[str]:
-    """For each question the answer that is right most often about its picture: it peeks."""
+def guess_by_image(annotations: list[Annotation]) -> list[str]:
+    """For each question the answer that is right most often about its image, from val itself."""
     best = majority_by(annotations, [each.image_id for each in annotations])
     return [best[each.image_id] for each in annotations]
 
 
 def guess_by_neighbours(
-    folder: Folder, train: list[Annotation], val: list[Annotation]
+    folder: DataFolder, train: list[Annotation], val: list[Annotation]
 ) -> list[str]:
-    """For each question the most frequent answer about the most similar pictures of train."""
+    """For each question the most frequent answer about the most similar images of train."""
     train_ids, train_features = summarise_images(folder, "train")
     val_ids, val_features = summarise_images(folder, "val")
     scale = train_features.std(axis=0) + 1e-6
@@ -57,7 +63,7 @@ def guess_by_neighbours(
     return [guess[each.image_id] for each in val]
 
 
-def summarise_images(folder: Folder, split: str) -> tuple[np.ndarray, np.ndarray]:
+def summarise_images(folder: DataFolder, split: str) -> tuple[np.ndarray, np.ndarray]:
     """The ids (n,) and the mean and highest features (n, 2F) of the images of a split."""
     with FeatureStore(folder.store(split)) as store:
         rows = [store.rows(image_id).astype(np.float32) for image_id in store.image_ids.tolist()]

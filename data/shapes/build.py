@@ -1,7 +1,6 @@
 """Making the `shapes` dataset: a whole data folder in the official formats, or none."""
 
 import contextlib
-import fcntl
 import itertools
 import os
 import shutil
@@ -12,19 +11,18 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from data.answers import AnswerList
-from data.files import read_json, synchronise, write_json
-from data.patch import NUM_FEATURES
-from data.questions import load_annotations, load_questions
+from data.backbones.patch.descriptor import NUM_FEATURES
+from data.features.writer import StoreWriter
+from data.io.atomic_files import read_json, synchronise, write_json
+from data.io.locks import FileLock
 from data.shapes.official import AskedScene, v1_id, write_metadata, write_split
 from data.shapes.workers import Run, draw_part, make_maps, make_picture, start_workers
-from data.splits import Folder, image_names
-from data.store_writer import StoreWriter
-from data.vocabulary import Vocabulary
+from data.text.word_lists import prepare_words
+from data.vqa.data_folder import DataFolder
 
 VERSION = 4  # raise it when the same seed gives other files
 MARK = "shapes.json"  # written last: a folder that has it is complete
-CHUNK = 16  # pictures sent to a worker at a time
+CHUNK = 16  # images sent to a worker at a time
 FIRST_IMAGE = {"train": 1, "val": 100_001, "test": 200_001}
 PART = 1000  # pairs drawn by one worker
 SCENES, ANSWERS = 0, 1  # streams of random numbers of a split
@@ -60,7 +58,7 @@ def build_shapes(
     if Path.cwd().is_relative_to(root.resolve()):  # it is renamed when all is done
         raise ValueError(f"{root} is the folder this runs in; name one inside it with data.root=…")
     with claim(root.parent / f".{root.name}.partial") as partial:
-        fill(Folder(partial), seed, sizes, num_workers)
+        fill(DataFolder(partial), seed, sizes, num_workers)
         write_json(partial / MARK, mark)
         put_in_place(partial, root)
     return True
@@ -80,7 +78,7 @@ def is_there(root: Path, mark: dict[str, object], force: bool) -> bool:
     if found != mark:
         raise ValueError(
             f"{root} was made with {found}, not with {mark}; give another folder with data.root=… "
-            "or make it anew with data.force=true"
+            "or make it again with data.force=true"
         )
     return True
 
@@ -89,19 +87,13 @@ def is_there(root: Path, mark: dict[str, object], force: bool) -> bool:
 def claim(partial: Path) -> Iterator[Path]:
     """An empty folder for one process, without what a killed run left; it is gone at the end."""
     partial.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(partial, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise ValueError(f"another run is filling {partial}; wait for it to end") from None
-    try:
-        for entry in partial.iterdir():
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        yield partial
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-        os.close(descriptor)
+    with FileLock(partial, f"another run is filling {partial}; wait for it to end"):
+        try:
+            for entry in partial.iterdir():
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+            yield partial
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 def put_in_place(partial: Path, root: Path) -> None:
@@ -115,7 +107,7 @@ def put_in_place(partial: Path, root: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def fill(folder: Folder, seed: int, sizes: Sizes, num_workers: int) -> None:
+def fill(folder: DataFolder, seed: int, sizes: Sizes, num_workers: int) -> None:
     """Write every file of the dataset."""
     everything: list[AskedScene] = []
     with start_workers(num_workers) as run:
@@ -126,11 +118,8 @@ def fill(folder: Folder, seed: int, sizes: Sizes, num_workers: int) -> None:
             if split == "val":
                 write_human_maps(folder, asked, seed, sizes.human, run)
             everything += asked
-    write_metadata(folder.root / "shapes_metadata.json", everything)
-    questions = load_questions(folder.question_files("train+val"))
-    Vocabulary.build(questions.texts).save(folder.vocabulary)
-    annotations = load_annotations(folder.annotation_files("train+val"))
-    AnswerList.build(annotations).save(folder.answers)
+    write_metadata(folder.metadata, everything)
+    prepare_words(folder)
 
 
 def draw_splits(seed: int, sizes: Sizes, run: Run) -> dict[str, list[AskedScene]]:
@@ -150,30 +139,30 @@ def draw_splits(seed: int, sizes: Sizes, run: Run) -> dict[str, list[AskedScene]
     return drawn
 
 
-def write_pictures(folder: Folder, split: str, asked: list[AskedScene], run: Run) -> None:
+def write_pictures(folder: DataFolder, split: str, asked: list[AskedScene], run: Run) -> None:
     """Render the scenes of a split and store the description of their patches."""
     pictures = folder.image_folder(split)
     pictures.mkdir(parents=True)
     folder.store(split).parent.mkdir(exist_ok=True)
     sizes = {each.image_id: (each.scene.height, each.scene.width) for each in asked}
     jobs = [
-        (each.scene, pictures / image_names(split, each.image_id)[0].replace(".jpg", ".png"))
+        (each.scene, pictures / folder.image_names(split, each.image_id)[0].replace(".jpg", ".png"))
         for each in asked
     ]
     with StoreWriter(
         folder.store(split), sizes, NUM_FEATURES, source=f"shapes {split}", backbone="patch"
     ) as store:
         rows = tqdm(
-            run(make_picture, jobs, CHUNK), desc=f"{split} pictures", total=len(jobs), unit="image"
+            run(make_picture, jobs, CHUNK), desc=f"{split} images", total=len(jobs), unit="image"
         )
         for each, features in zip(asked, rows, strict=True):
             store.write(each.image_id, features)
 
 
 def write_human_maps(
-    folder: Folder, asked: list[AskedScene], seed: int, number: int, run: Run
+    folder: DataFolder, asked: list[AskedScene], seed: int, number: int, run: Run
 ) -> None:
-    """Maps for the first `number` val questions that rest on an object, named by VQA v1 ids."""
+    """Maps for the first `number` val questions that depend on an object, named by VQA v1 ids."""
     maps = folder.human_maps("val")
     maps.mkdir(parents=True)
     resting = (

@@ -3,16 +3,16 @@
 import numpy as np
 from PIL import Image
 
-from data.patch import CELL
+from data.backbones.patch.descriptor import CELL
 from data.shapes.scene import Scene
 
-NUM_MAPS = 3  # annotators a question
+NUM_MAPS = 3  # annotators per question
 BLACK_SHARE = 0.02  # of the maps; people sometimes sent one back untouched
 STEP = 4  # pixels: drawn coarsely, then smoothly enlarged
 
 
 def draw_map(generator: np.random.Generator, scene: Scene, things: tuple[int, ...]) -> Image.Image:
-    """One annotator's map, greyscale, of the size of the picture."""
+    """One annotator's map, greyscale, of the size of the image."""
     size = (scene.width * CELL, scene.height * CELL)
     if generator.random() < BLACK_SHARE:
         return Image.new("L", size, 0)

@@ -1,17 +1,18 @@
-"""The scenes as official files: questions, annotations, VQA v1 questions; what lies behind."""
+"""The scenes as official files: questions, annotations, VQA v1 questions, metadata."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from data.files import write_json
+from data.io.atomic_files import write_json
 from data.shapes.annotators import answer
 from data.shapes.questions import TEMPLATES, Question
 from data.shapes.scene import Scene
-from data.splits import Folder, question_subtype
+from data.vqa.data_folder import DataFolder
+from data.vqa.layout import VQA_V2
 
 LICENSE = {"name": "MIT", "url": "https://opensource.org/license/mit"}
 
@@ -30,20 +31,16 @@ class AskedScene:
             yield self.image_id * 1000 + place, question
 
 
-def write_questions(path: Path, split: str, asked: list[AskedScene]) -> None:
-    """A VQA-v2 question file."""
+def write_questions(
+    path: Path, split: str, asked: list[AskedScene], official_id: Callable[[int], int] = int
+) -> None:
+    """A question file of VQA-v2, or of VQA v1 with its ids, as VQA-HAT has them."""
     questions = [
-        {"image_id": each.image_id, "question": question.text, "question_id": number}
-        for each in asked
-        for number, question in each.number()
-    ]
-    write_json(path, {**head(split), "task_type": "Open-Ended", "questions": questions})
-
-
-def write_v1_questions(path: Path, split: str, asked: list[AskedScene]) -> None:
-    """A VQA v1 question file: the same questions under ids of their own, as VQA-HAT has them."""
-    questions = [
-        {"image_id": each.image_id, "question": question.text, "question_id": v1_id(number)}
+        {
+            "image_id": each.image_id,
+            "question": question.text,
+            "question_id": official_id(number),
+        }
         for each in asked
         for number, question in each.number()
     ]
@@ -58,7 +55,7 @@ def v1_id(question_id: int) -> int:
 def write_annotations(
     path: Path, split: str, asked: list[AskedScene], generator: np.random.Generator
 ) -> None:
-    """A VQA-v2 annotation file with ten answers a question."""
+    """A VQA-v2 annotation file with ten answers per question."""
     annotations = [
         {
             "question_type": TEMPLATES[question.template].question_type,
@@ -80,12 +77,12 @@ def head(split: str) -> dict[str, Any]:
         "info": {"description": "shapes, the dataset that ships with the code", "version": "1.0"},
         "license": LICENSE,
         "data_type": "shapes",
-        "data_subtype": question_subtype(split),
+        "data_subtype": VQA_V2.question_subtype(split),
     }
 
 
 def write_metadata(path: Path, asked: list[AskedScene]) -> None:
-    """What lies behind the pictures: scenes by image id, and by question id what decides it."""
+    """Write scenes by image id, and by question id what decides the answer."""
     scenes = {
         str(each.image_id): {
             "height": each.scene.height,
@@ -117,7 +114,7 @@ def write_metadata(path: Path, asked: list[AskedScene]) -> None:
 
 
 def write_split(
-    folder: Folder, split: str, asked: list[AskedScene], generator: np.random.Generator
+    folder: DataFolder, split: str, asked: list[AskedScene], generator: np.random.Generator
 ) -> None:
     """The files of one split: annotations for train and val, a part of test as test-dev."""
     write_questions(folder.questions(split), split, asked)
@@ -126,4 +123,4 @@ def write_split(
         return
     write_annotations(folder.annotations(split), split, asked, generator)
     if split == "val":
-        write_v1_questions(folder.v1_questions(split), split, asked)
+        write_questions(folder.v1_questions(split), split, asked, v1_id)

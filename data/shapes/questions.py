@@ -1,15 +1,17 @@
-"""Question templates: what can be asked about a scene, the answer, the objects it rests on."""
+"""Question templates: what can be asked about a scene, the answer, the objects it depends on."""
 
 import itertools
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from data.outlines import SHAPES
+from data.backbones.patch.outlines import SHAPES
 from data.shapes.scene import COLORS, Scene
 
 MOST_COUNTED = 5
+NOUNS = {"shape": "shapes", "color": "objects"}
 Kind = tuple[str, str]  # colour, shape
+Asked = Iterator[tuple[str, str, list[int]]]  # text, answer, objects that decide it
 
 
 @dataclass(frozen=True)
@@ -29,123 +31,98 @@ class Template:
     question_type: str
     answer_type: str
     share: float
-    ask: Callable[["View"], Iterator[tuple[str, str, list[int]]]]  # text, answer, things
+    ask: Callable[["View"], Asked]
 
 
 class View:
-    """A scene sorted by shape, colour and kind, and the kinds worth asking about."""
+    """A scene's objects by shape, colour and kind, for all kinds worth asking about."""
 
     def __init__(self, scene: Scene, kinds: Iterable[Kind]) -> None:
         self.scene = scene
-        self.kinds = sorted(kinds)
-        self.colors = sorted({color for color, _ in self.kinds}, key=COLORS.index)
-        self.shapes = sorted({shape for _, shape in self.kinds}, key=SHAPES.index)
-        self.of_shape: dict[str, list[int]] = defaultdict(list)
-        self.of_color: dict[str, list[int]] = defaultdict(list)
-        self.of_kind: dict[Kind, list[int]] = defaultdict(list)
+        self.of_kind: dict[Kind, list[int]] = {kind: [] for kind in sorted(kinds)}
+        colors, shapes = ({kind[part] for kind in self.of_kind} for part in (0, 1))
+        self.of: dict[str, dict[str, list[int]]] = {
+            "shape": {shape: [] for shape in SHAPES if shape in shapes},
+            "color": {color: [] for color in COLORS if color in colors},
+        }
         for number, thing in enumerate(scene.things):
-            self.of_shape[thing.shape].append(number)
-            self.of_color[thing.color].append(number)
+            self.of["shape"][thing.shape].append(number)
+            self.of["color"][thing.color].append(number)
             self.of_kind[thing.color, thing.shape].append(number)
 
-
-Asked = Iterator[tuple[str, str, list[int]]]
+    def pairs(self, by: str) -> Iterator[tuple[tuple[str, list[int]], tuple[str, list[int]]]]:
+        """Every two shapes, or colours, with their objects."""
+        return itertools.combinations(self.of[by].items(), 2)
 
 
 def ask_existence(view: View) -> Asked:
     """Is there a circle? Is there anything red?"""
-    for shape in view.shapes:
-        found = view.of_shape[shape]
-        yield f"Is there a {shape}?", say(bool(found)), found
-    for color in view.colors:
-        found = view.of_color[color]
-        yield f"Is there anything {color}?", say(bool(found)), found
+    for by, word in (("shape", "a"), ("color", "anything")):
+        for name, found in view.of[by].items():
+            yield f"Is there {word} {name}?", say(bool(found)), found
 
 
 def ask_kind(view: View) -> Asked:
     """Is there a red circle?"""
-    for color, shape in view.kinds:
-        found = view.of_kind[color, shape]
+    for (color, shape), found in view.of_kind.items():
         article = "an" if color == "orange" else "a"
         yield f"Is there {article} {color} {shape}?", say(bool(found)), found
 
 
 def ask_both(view: View) -> Asked:
     """Are there both circle and star shapes? Are there both red and blue objects?"""
-    for one, other in itertools.combinations(view.shapes, 2):
-        found = view.of_shape[one], view.of_shape[other]
-        text = f"Are there both {one} and {other} shapes?"
-        yield text, say(all(found)), found[0] + found[1]
-    for one, other in itertools.combinations(view.colors, 2):
-        found = view.of_color[one], view.of_color[other]
-        text = f"Are there both {one} and {other} objects?"
-        yield text, say(all(found)), found[0] + found[1]
+    for by, noun in NOUNS.items():
+        for (one, first), (other, second) in view.pairs(by):
+            truth = bool(first and second)
+            yield f"Are there both {one} and {other} {noun}?", say(truth), first + second
 
 
 def ask_which(view: View) -> Asked:
     """Which are there, circle or star shapes? Which are there, red or blue objects?"""
-    for one, other in itertools.combinations(view.shapes, 2):
-        text = f"Which are there, {one} or {other} shapes?"
-        yield name_present(text, (one, other), view.of_shape[one], view.of_shape[other])
-    for one, other in itertools.combinations(view.colors, 2):
-        text = f"Which are there, {one} or {other} objects?"
-        yield name_present(text, (one, other), view.of_color[one], view.of_color[other])
+    for by, noun in NOUNS.items():
+        for (one, first), (other, second) in view.pairs(by):
+            answer = one if first else other
+            if bool(first) == bool(second):
+                answer = "both" if first else "neither"
+            yield f"Which are there, {one} or {other} {noun}?", answer, first + second
 
 
-def ask_number_of_shape(view: View) -> Asked:
-    """How many circle shapes are there?"""
-    for shape in view.shapes:
-        found = view.of_shape[shape]
+def ask_number(view: View, by: str) -> Asked:
+    """How many circle shapes are there? How many red objects are there?"""
+    for name, found in view.of[by].items():
         if len(found) <= MOST_COUNTED:
-            yield f"How many {shape} shapes are there?", str(len(found)), found
-
-
-def ask_number_of_color(view: View) -> Asked:
-    """How many red objects are there?"""
-    for color in view.colors:
-        found = view.of_color[color]
-        if len(found) <= MOST_COUNTED:
-            yield f"How many {color} objects are there?", str(len(found)), found
+            yield f"How many {name} {NOUNS[by]} are there?", str(len(found)), found
 
 
 def ask_color(view: View) -> Asked:
     """What color is the circle?"""
-    for shape in view.shapes:
-        found = view.of_shape[shape]
+    for shape, found in view.of["shape"].items():
         if len(found) == 1:
             yield f"What color is the {shape}?", view.scene.things[found[0]].color, found
 
 
 def ask_shape(view: View) -> Asked:
     """What shape is the red object?"""
-    for color in view.colors:
-        found = view.of_color[color]
+    for color, found in view.of["color"].items():
         if len(found) == 1:
             yield f"What shape is the {color} object?", view.scene.things[found[0]].shape, found
 
 
-def ask_more_shapes(view: View) -> Asked:
-    """Are there more circle or star shapes?"""
-    for one, other in itertools.combinations(view.shapes, 2):
-        text = f"Are there more {one} or {other} shapes?"
-        yield compare(text, (one, other), view.of_shape[one], view.of_shape[other])
+def ask_more(view: View, by: str) -> Asked:
+    """Are there more circle or star shapes? Are there more red or blue objects?"""
+    for (one, first), (other, second) in view.pairs(by):
+        answer = one if len(first) > len(second) else other
+        if len(first) == len(second):
+            answer = "equal"
+        yield f"Are there more {one} or {other} {NOUNS[by]}?", answer, first + second
 
 
-def ask_more_colors(view: View) -> Asked:
-    """Are there more red or blue objects?"""
-    for one, other in itertools.combinations(view.colors, 2):
-        text = f"Are there more {one} or {other} objects?"
-        yield compare(text, (one, other), view.of_color[one], view.of_color[other])
-
-
-def ask_common_color(view: View) -> Asked:
-    """What is the most common color of the objects?"""
-    yield from ask_most("What is the most common color of the objects?", view.of_color)
-
-
-def ask_common_shape(view: View) -> Asked:
-    """What is the most common shape?"""
-    yield from ask_most("What is the most common shape?", view.of_shape)
+def ask_common(view: View, by: str) -> Asked:
+    """What is the most common shape, or color of the objects? Only when one is."""
+    sizes = sorted((len(found) for found in view.of[by].values()), reverse=True)
+    if len(sizes) > 1 and sizes[0] > sizes[1]:
+        name, found = max(view.of[by].items(), key=lambda item: len(item[1]))
+        yield f"What is the most common {by}{' of the objects' * (by == 'color')}?", name, found
 
 
 def ask_big(view: View) -> Asked:
@@ -159,8 +136,7 @@ def ask_big(view: View) -> Asked:
 
 def ask_size(view: View) -> Asked:
     """Is the circle big or small?"""
-    for shape in view.shapes:
-        found = view.of_shape[shape]
+    for shape, found in view.of["shape"].items():
         if len(found) == 1:
             size = "big" if view.scene.things[found[0]].big else "small"
             yield f"Is the {shape} big or small?", size, found
@@ -169,32 +145,6 @@ def ask_size(view: View) -> Asked:
 def ask_background(view: View) -> Asked:
     """What color is the background?"""
     yield "What color is the background?", view.scene.background, []
-
-
-def ask_most(text: str, groups: dict[str, list[int]]) -> Asked:
-    """The name of the largest group, when it is the only one of its size."""
-    sizes = sorted((len(things) for things in groups.values()), reverse=True)
-    if len(sizes) > 1 and sizes[0] > sizes[1]:
-        name = max(groups, key=lambda each: len(groups[each]))
-        yield text, name, groups[name]
-
-
-def compare(
-    text: str, names: tuple[str, str], one: list[int], other: list[int]
-) -> tuple[str, str, list[int]]:
-    """Which of two groups is larger, or "equal"."""
-    difference = len(one) - len(other)
-    answer = "equal" if difference == 0 else names[0] if difference > 0 else names[1]
-    return text, answer, one + other
-
-
-def name_present(
-    text: str, names: tuple[str, str], one: list[int], other: list[int]
-) -> tuple[str, str, list[int]]:
-    """Which of two groups is there, "both" or "neither"."""
-    if bool(one) == bool(other):
-        return text, "both" if one else "neither", one + other
-    return text, names[0] if one else names[1], one + other
 
 
 def say(truth: bool) -> str:
@@ -207,14 +157,18 @@ TEMPLATES = {
     "kind": Template("is there a", "yes/no", 0.06, ask_kind),
     "both": Template("are there", "yes/no", 0.12, ask_both),
     "which": Template("which", "other", 0.06, ask_which),
-    "number of shape": Template("how many", "number", 0.13, ask_number_of_shape),
-    "number of color": Template("how many", "number", 0.13, ask_number_of_color),
+    "number of shape": Template("how many", "number", 0.13, partial(ask_number, by="shape")),
+    "number of color": Template("how many", "number", 0.13, partial(ask_number, by="color")),
     "color": Template("what color is the", "other", 0.08, ask_color),
     "shape": Template("what shape is the", "other", 0.07, ask_shape),
-    "more shapes": Template("are there more", "other", 0.055, ask_more_shapes),
-    "more colors": Template("are there more", "other", 0.055, ask_more_colors),
-    "common color": Template("what is the most common", "other", 0.03, ask_common_color),
-    "common shape": Template("what is the most common", "other", 0.03, ask_common_shape),
+    "more shapes": Template("are there more", "other", 0.055, partial(ask_more, by="shape")),
+    "more colors": Template("are there more", "other", 0.055, partial(ask_more, by="color")),
+    "common color": Template(
+        "what is the most common", "other", 0.03, partial(ask_common, by="color")
+    ),
+    "common shape": Template(
+        "what is the most common", "other", 0.03, partial(ask_common, by="shape")
+    ),
     "big": Template("what", "other", 0.02, ask_big),
     "size": Template("is the", "other", 0.05, ask_size),
     "background": Template("what color is the background", "other", 0.02, ask_background),

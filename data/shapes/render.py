@@ -3,16 +3,16 @@
 import numpy as np
 from PIL import Image, ImageDraw
 
-from data.colors import PROTOTYPES
-from data.outlines import rotate, trace_outline
-from data.patch import CELL
+from data.backbones.patch.colors import PROTOTYPES
+from data.backbones.patch.descriptor import CELL
+from data.backbones.patch.outlines import rotate, trace_outline
 from data.shapes.scene import Scene, Thing
 
 SMOOTHING = 3  # drawn this many times larger, then reduced
 
 
 def render(scene: Scene) -> Image.Image:
-    """Draw a scene, CELL pixels a cell, as an RGB picture."""
+    """Draw a scene, CELL pixels per cell, as an RGB image."""
     picture = paint_background(scene)
     for thing in scene.things:
         paste_thing(picture, thing)
@@ -29,7 +29,7 @@ def paint_background(scene: Scene) -> Image.Image:
 
 
 def paste_thing(picture: Image.Image, thing: Thing) -> None:
-    """Lay one object over the picture with smooth edges, in place."""
+    """Lay one object over the image with smooth edges, in place."""
     left, top = (int((centre - thing.radius) * CELL) - 1 for centre in (thing.column, thing.row))
     side = int(2 * thing.radius * CELL) + 4
     cover = Image.new("L", (side * SMOOTHING, side * SMOOTHING), 0)

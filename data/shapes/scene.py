@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from data.outlines import SHAPES
+from data.backbones.patch.outlines import SHAPES
 
 COLORS = ("red", "orange", "yellow", "green", "blue", "purple")
 BACKGROUNDS = ("white", "gray", "black", "pink", "brown")
-# nine cells a side would resonate with the 10×10 basis of the attention
+# nine cells per side would resonate with the 10×10 basis of the attention
 GRIDS = ((8, 10), (10, 8), (8, 11), (11, 8))  # on which a constant image is fitted well
 SMALL = (0.86, 0.98)  # radius in cells
 BIG = (1.32, 1.42)
@@ -54,7 +54,7 @@ class Scene:
     things: tuple[Thing, ...]
 
     def are_far_apart(self, numbers: Sequence[int]) -> bool:
-        """Whether two of these objects lie further apart than FAR of the picture's diagonal."""
+        """Whether two of these objects lie further apart than FAR of the image's diagonal."""
         places = [(self.things[n].row, self.things[n].column) for n in numbers]
         limit = FAR * math.hypot(self.height, self.width)
         return any(math.dist(*two) > limit for two in itertools.combinations(places, 2))
@@ -113,7 +113,7 @@ def make_thing(
 
 
 def draw_twin(generator: np.random.Generator, scene: Scene) -> Scene:
-    """A similar picture: the same shapes in other colours, or objects of all kinds changed."""
+    """A similar image: the same shapes in other colours, or objects of all kinds changed."""
     things = list(scene.things)
     edits = RECOLOURINGS if generator.random() < 0.25 else ALL_EDITS
     for _ in range(int(generator.integers(3, 10))):

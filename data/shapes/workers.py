@@ -1,4 +1,4 @@
-"""What worker processes do: scenes, pictures, human maps. No torch, so that they start fast."""
+"""What worker processes do: scenes, images, human maps. No torch, so that they start fast."""
 
 import contextlib
 import multiprocessing
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from data.patch import NUM_FEATURES, describe
+from data.backbones.patch.descriptor import NUM_FEATURES, describe
 from data.shapes.balance import draw_asked_scenes
 from data.shapes.human_maps import NUM_MAPS, draw_map
 from data.shapes.questions import Question
@@ -57,11 +57,11 @@ def draw_part(job: tuple[tuple[int, ...], int]) -> list[tuple[Scene, list[Questi
 
 
 def make_picture(job: tuple[Scene, Path]) -> np.ndarray:
-    """Render one scene to its file; give the description of its cells, (L, F) float16."""
+    """Render one scene to its file; give the description of its cells, (L, F)."""
     scene, path = job
     picture = render(scene)
     picture.save(path)
-    return describe(picture).reshape(-1, NUM_FEATURES).astype(np.float16)
+    return describe(picture).reshape(-1, NUM_FEATURES)
 
 
 def make_maps(job: tuple[Scene, tuple[int, ...], Path, tuple[int, int]]) -> None:

@@ -1,1 +1,1 @@
-"""make demo: a page on this machine to ask about pictures and to move K and λ."""
+"""make demo: a page on this machine to ask about images and to move K and λ."""

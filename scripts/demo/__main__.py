@@ -1,64 +1,60 @@
-"""make demo: a page on this machine to ask about pictures and to move K and λ.
+"""make demo: a page on this machine to ask about images and to move K and λ.
 
 python -m scripts.demo checkpoint=runs/<name> port=7860
 """
 
 import importlib.util
 import os
-import shutil
 import signal
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
-from omegaconf import DictConfig
-
-from mcan.processes import choose_device
+from configs.schema.trained import Demo
+from figures.requirements import require_matplotlib
+from mcan.evaluation.trained_model import TrainedModel
+from mcan.runtime.distributed import choose_device
+from mcan.runtime.torch_settings import set_up_torch
+from scripts.cli.checkpoints import changed_options
+from scripts.cli.command import command
+from scripts.demo.examples import Example, draw_examples
+from scripts.demo.model_list import ModelList, find_checkpoints
 from scripts.demo.port import HOST, open_port
-from scripts.demo.samples import Sample, draw_samples
-from scripts.demo.shelf import Shelf, fill_shelf
-from scripts.entry import command
-from scripts.evaluation import begin
-from scripts.gathering import require_drawing
-from scripts.settings import require_text
 
 TERMINATED = 143  # exit code
-SILENCE = {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_DISABLE_TELEMETRY": "1"}
+NO_TELEMETRY = {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_DISABLE_TELEMETRY": "1"}
 
 
 @command("demo")
-def main(config: DictConfig) -> None:
+def main(settings: Demo) -> None:
     """Load the first model, make the page, serve it until interrupted."""
-    check(config)
-    begin(config)
-    port = open_port(config.port)
-    shelf = fill_shelf(config, choose_device(config.runtime.device, 0))
-    shelf.open(shelf.names[0])
-    # Gradio reads these when it is imported. What visitors upload lies in a folder that is theirs
-    # alone and goes with the server: Gradio's own would be one for all users of a machine.
-    os.environ.update(SILENCE)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that it does go
+    if not is_installed("gradio"):
+        raise ValueError("the page needs gradio: pip install -e '.[demo]'")
+    require_matplotlib()
+    set_up_torch(settings.runtime)
+    port = open_port(settings.port)
+    named = [*([settings.checkpoint] if settings.checkpoint else []), *settings.checkpoints]
+    models = ModelList(
+        find_checkpoints(named, Path(settings.runs)),
+        choose_device(settings.runtime.device, 0),
+        changed=changed_options(settings),
+        weights=settings.weights,
+        precision=settings.runtime.precision,
+    )
+    first = models.get(models.names[0]).trained
+    # Gradio reads these when it is imported. Uploads lie in a folder of this server alone, which
+    # is removed with it: Gradio's own would be shared by all users of a machine.
+    os.environ.update(NO_TELEMETRY)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that it is removed
     with tempfile.TemporaryDirectory(prefix="demo-") as folder:
         os.environ["GRADIO_TEMP_DIR"] = folder
         from scripts.demo.page import Page
         from scripts.demo.server import make_app, serve
 
-        page = Page(shelf, copy_samples(find_samples(config, shelf), Path(folder) / "examples"))
-        app = make_app(page, config.upload_megabytes)
+        page = Page(models, find_examples(settings, first, Path(folder) / "examples"))
+        app = make_app(page, settings.upload_megabytes)
         print(f"open http://{HOST}:{port.getsockname()[1]} in a browser; Ctrl-C ends", flush=True)
         serve(app, port)
-
-
-def check(config: DictConfig) -> None:
-    """Raise, before any work, when something is missing or makes no sense."""
-    if not is_installed("gradio"):
-        raise ValueError("the page needs gradio: pip install -e '.[demo]'")
-    require_drawing()
-    if config.upload_megabytes < 1:
-        raise ValueError(f"upload_megabytes is {config.upload_megabytes}, expected at least 1")
-    if config.num_examples < 0:
-        raise ValueError(f"num_examples is {config.num_examples}, expected at least 0")
 
 
 def is_installed(package: str) -> bool:
@@ -66,26 +62,14 @@ def is_installed(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
 
 
-def find_samples(config: DictConfig, shelf: Shelf) -> list[Sample]:
-    """Examples from the data of the first model; the page does without where there are none."""
-    trained = shelf.open(shelf.names[0]).trained
-    root = trained.config["data"]["root"]
-    if config.data.root:
-        root = require_text("data.root", config.data.root)
+def find_examples(settings: Demo, trained: TrainedModel, output: Path) -> list[Example]:
+    """Examples from the model's data; the page works without them."""
     try:
-        return draw_samples(root, config.num_examples, config.seed)
+        folder = trained.open_data(settings.data.root)
+        return draw_examples(folder, settings.num_examples, settings.seed, output)
     except (ValueError, OSError) as error:
         print(f"no examples: {' '.join(str(error).split())}", flush=True)
         return []
-
-
-def copy_samples(samples: list[Sample], folder: Path) -> list[Sample]:
-    """The samples with copies of their files: Gradio serves no others, and need not."""
-    folder.mkdir()
-    copies = [folder / sample.path.name for sample in samples]
-    for sample, copy in zip(samples, copies, strict=True):
-        shutil.copyfile(sample.path, copy)
-    return [replace(sample, path=copy) for sample, copy in zip(samples, copies, strict=True)]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A port of this machine for the page, which no other machine reaches."""
+"""The port that the page is served on, of this machine alone."""
 
 import socket
 
@@ -6,7 +6,7 @@ HOST = "127.0.0.1"
 
 
 def open_port(port: int) -> socket.socket:
-    """Take a port; 0 takes any that is free."""
+    """Bind a port; 0 is any that is free."""
     taken = socket.socket()
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

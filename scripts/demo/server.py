@@ -1,4 +1,4 @@
-"""The page's server: on this machine alone, and a browser that opens it goes nowhere else."""
+"""The page's server: it listens on this machine alone, and its pages load nothing else."""
 
 import logging
 import socket
@@ -14,7 +14,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from scripts.demo.page import Page
 from scripts.demo.port import HOST
 
-MOST_VISITS = 100  # of whom the server remembers what they asked
+MOST_SESSIONS = 100  # that the server keeps
 SHUTDOWN = 1  # seconds that open pages are given when the server ends
 # Gradio's scripts are inline and make functions of texts; all they load comes from this server.
 POLICY = (
@@ -24,16 +24,16 @@ POLICY = (
 )
 
 
-class Guard:
-    """Adds to every answer the order to a browser to load from here and from nowhere else."""
+class SecurityHeaders:
+    """Adds to every response the headers that keep a browser from loading anything elsewhere."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Pass a request on, and its answer back with the headers."""
+        """Pass a request on, and its response back with the headers."""
 
-        async def send_guarded(message: Any) -> None:
+        async def send_with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
                 headers = [
                     (b"content-security-policy", POLICY.encode()),
@@ -43,20 +43,20 @@ class Guard:
                 message = {**message, "headers": [*message["headers"], *headers]}
             await send(message)
 
-        await self.app(scope, receive, send_guarded)
+        await self.app(scope, receive, send_with_headers)
 
 
 def make_app(page: Page, upload_megabytes: int) -> FastAPI:
-    """The page as an application, without all that Gradio offers beside it."""
+    """The page as an application, without what else Gradio offers."""
     middleware = [
         Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"]),
-        Middleware(Guard),
+        Middleware(SecurityHeaders),
     ]
     undocumented: dict[str, Any] = {"docs_url": None, "redoc_url": None, "openapi_url": None}
     app = FastAPI(**undocumented, middleware=middleware)
-    page.blocks.state_session_capacity = MOST_VISITS
+    page.blocks.state_session_capacity = MOST_SESSIONS
     page.blocks.queue(api_open=False)
-    # Only a page that has been launched refuses requests that name files of the server, which
+    # Only a page that has been launched rejects requests that name files of the server, which
     # nobody uploaded; Gradio leaves a mounted one unguarded.
     page.blocks.has_launched = page.blocks.is_running = True
     return gr.mount_gradio_app(
@@ -79,10 +79,10 @@ def make_app(page: Page, upload_megabytes: int) -> FastAPI:
 
 
 class Server(uvicorn.Server):
-    """A server that ends without complaints about the pages that are still open."""
+    """A server that ends without log lines about the pages that are still open."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Cut off what has not ended in time."""
+        """Close what has not ended in time."""
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         await super().shutdown(sockets)
 

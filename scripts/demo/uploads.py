@@ -1,4 +1,4 @@
-"""Pictures from strangers: what is too large or no picture is refused in one sentence."""
+"""Uploaded images: what is too large or not an image is rejected in one sentence."""
 
 import warnings
 from pathlib import Path
@@ -10,7 +10,7 @@ MOST_PIXELS = 50_000_000
 
 
 def read_upload(path: str | Path) -> Image.Image:
-    """The picture in a file that came over the page, decoded."""
+    """An uploaded image, decoded."""
     name = Path(path).name
     try:
         with warnings.catch_warnings():
@@ -20,7 +20,7 @@ def read_upload(path: str | Path) -> Image.Image:
         raise too_large(name) from None
     except Exception:
         raise ValueError(
-            f"{name} is not a picture that can be read; upload a JPEG, PNG, WebP, GIF or BMP file"
+            f"{name} is not an image that can be read; upload a JPEG, PNG, WebP, GIF or BMP file"
         ) from None
     if picture.width * picture.height > MOST_PIXELS:  # known before a pixel is decoded
         picture.close()
@@ -33,7 +33,7 @@ def read_upload(path: str | Path) -> Image.Image:
 
 
 def too_large(name: str) -> ValueError:
-    """The sentence about a picture with too many pixels."""
+    """The sentence about an image with too many pixels."""
     return ValueError(
-        f"{name} has more than {MOST_PIXELS // 1_000_000} million pixels; upload a smaller picture"
+        f"{name} has more than {MOST_PIXELS // 1_000_000} million pixels; upload a smaller image"
     )

@@ -1,1 +1,1 @@
-"""make doctor: what would stop a training, or spoil it, found before it is started."""
+"""make doctor: what would stop or spoil a training run, found before it is started."""

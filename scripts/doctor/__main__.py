@@ -1,131 +1,118 @@
-"""make doctor: look at machine, disk and data with a training's own settings."""
+"""make doctor: check machine, disk and data with the settings of a training run."""
 
 import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from omegaconf import DictConfig, OmegaConf
 
-from data.splits import Folder, split_names
-from data.store import READERS
-from data.words import Words
+from configs.schema.training import Doctor
+from data.text.word_lists import Words
+from data.vqa.data_folder import DataFolder
 from mcan import MCAN, count_parameters
 from mcan.checkpoint import load_checkpoint
-from mcan.cost import SAVED_BYTES, Batch, count_training_step
-from scripts.cost.workload import choose_bits
+from mcan.cost.step_cost import CHECKPOINT_BYTES, choose_gpu_dtype, count_training_step
+from mcan.head_schedule import ScheduledHead
+from mcan.network.architecture import build_model
+from scripts.cli.command import command
 from scripts.doctor.dataset import Dataset, check_dataset
-from scripts.doctor.finding import PROBLEM, Finding, catch, good, summarise, wrong
-from scripts.doctor.gpus import check_gpus, check_memory, look_at_machine
-from scripts.doctor.reading import check_reading
-from scripts.doctor.storage import check_file_system, check_runs, check_staging
-from scripts.doctor.surroundings import (
+from scripts.doctor.environment import (
     check_compilation,
     check_extras,
     check_limits,
     check_versions,
 )
-from scripts.entry import command
-from scripts.model import build_head, build_model, head_schedules, import_modules
+from scripts.doctor.finding import PROBLEM, Finding, catch, ok, problem, summarise
+from scripts.doctor.gpus import check_gpus, check_memory, inspect_machine
+from scripts.doctor.read_speed import check_read_speed
+from scripts.doctor.storage import check_file_system, check_runs, check_staging
 
 LARGEST_GRID = (19, 32)  # of VQA-v2
-WRONG = 1  # exit code where something is to be mended
+EXIT_PROBLEM = 1  # exit code where something must be fixed
 
 
 @command("doctor")
-def main(config: DictConfig) -> None:
+def main(settings: Doctor) -> None:
     """Print every finding as it comes; exit code 1 where there is a problem."""
-    check_settings(config)
-    import_modules(list(config.modules))
+    if settings.data.name == "custom" and not settings.data.root:
+        raise ValueError("data=custom needs the folder of your data: data.root=…")
     findings = []
-    for finding in examine(config):
+    for finding in examine(settings):
         print(finding.lines(), flush=True)
         findings.append(finding)
     print(f"\n{summarise(findings)}")
     if any(finding.level == PROBLEM for finding in findings):
-        sys.exit(WRONG)
+        sys.exit(EXIT_PROBLEM)
 
 
-def check_settings(config: DictConfig) -> None:
-    """Raise for what is no setting at all."""
-    if config.data.name == "custom" and not config.data.root:
-        raise ValueError("data=custom needs the folder of your data: data.root=…")
-    for name in ("gpus", "sample_megabytes"):
-        if config[name] < 1:
-            raise ValueError(f"{name} is {config[name]}, expected at least 1")
-    for split in (config.train_split, config.val_split):
-        split_names(split)
-    choose_bits(config.runtime.precision)
-    if config.runtime.reader not in READERS:
-        raise ValueError(
-            f"runtime.reader is {config.runtime.reader!r}, expected one of {', '.join(READERS)}"
-        )
-
-
-def examine(config: DictConfig) -> Iterator[Finding]:
-    """Everything, the quick things first."""
-    runtime = config.runtime
-    machine = look_at_machine()
+def examine(settings: Doctor) -> Iterator[Finding]:
+    """All checks, the quick ones first."""
+    runtime = settings.runtime
+    machine = inspect_machine()
     yield from check_versions()
-    yield from check_extras(config.figures)
-    yield from check_gpus(machine, config.gpus, runtime.device)
-    yield from check_limits(config.gpus, runtime.loader_threads)
+    yield from check_extras(settings.figures)
+    yield from check_gpus(machine, settings.gpus, runtime.device)
+    yield from check_limits(settings.gpus, runtime.loader_threads)
     if runtime.compile:
-        yield from check_compilation(torch.device("cuda" if machine.devices else "cpu"))
-    dataset = Dataset(Folder(config.data.root), config.data.name)
+        device = torch.device("cuda" if machine.devices else "cpu")
+        advice = "install a compiler, or leave runtime.compile=false"
+        yield from catch(check_compilation(device), advice)
+    dataset = Dataset(DataFolder(settings.data.root, settings.data.layout), settings.data.name)
     try:
-        more_than = config.data.get("answers_more_than", 8)
+        min_count = settings.data.min_answer_count
         yield from check_dataset(
-            dataset, config.train_split, config.val_split, runtime.reader, more_than
+            dataset, settings.train_split, settings.val_split, runtime.reader, min_count
         )
-        yield from check_starting_points(config, dataset)
+        yield from check_initial_weights(settings, dataset)
         if not (runtime.device or "").startswith("cpu"):
-            yield from check_memory(machine, count_memory(config, dataset))
-        yield from check_disks(config, dataset)
+            yield check_memory(machine, count_memory(settings, dataset))
+        yield from check_disks(settings, dataset)
     finally:
         dataset.close()
 
 
-def check_starting_points(config: DictConfig, dataset: Dataset) -> Iterator[Finding]:
+def check_initial_weights(settings: Doctor, dataset: Dataset) -> Iterator[Finding]:
     """GloVe's file and the checkpoint to start from, where they are asked for."""
-    if config.glove and not Path(config.glove).is_file():
-        yield wrong(
-            f"glove={config.glove} is not there", "download and unpack it (docs/cluster.md)"
+    if settings.glove and not Path(settings.glove).is_file():
+        yield problem(
+            f"glove={settings.glove} is not there", "download and unpack it (docs/cluster.md)"
         )
-    elif config.glove:
-        yield good(f"word vectors: {config.glove}")
-    if config.init_from:
-
-        def check() -> Iterator[Finding]:
-            content = load_checkpoint(config.init_from)
-            if dataset.words is not None:
-                other = Words.from_state(content, config.init_from)
-                dataset.words.refuse_other(other, config.init_from, config.data.root)
-            yield good(f"{config.init_from} is sound and has the words of this data")
-
-        yield from catch(check, "name another checkpoint, or the data that it was trained on")
+    elif settings.glove:
+        yield ok(f"word vectors: {settings.glove}")
+    if settings.init_from:
+        advice = "name another checkpoint, or the data that it was trained on"
+        yield from catch(check_checkpoint(settings.init_from, dataset), advice)
 
 
-def check_disks(config: DictConfig, dataset: Dataset) -> Iterator[Finding]:
+def check_checkpoint(path: str, dataset: Dataset) -> Iterator[Finding]:
+    """A checkpoint that can be read and knows the words of the data."""
+    content = load_checkpoint(path)
+    if dataset.words is not None:
+        dataset.words.check_same(Words.from_state(content, path), path, str(dataset.folder.root))
+    yield ok(f"{path} is valid and has the words of this data")
+
+
+def check_disks(settings: Doctor, dataset: Dataset) -> Iterator[Finding]:
     """Where runs are written, and where features are read."""
-    keep = config.runtime.keep + 2  # the best one, and one that is just being written
-    num_bytes = SAVED_BYTES * count_parameters(make_model(config, dataset))
-    yield from check_runs(Path(config.runs), keep * num_bytes, keep)
+    runtime = settings.runtime
+    keep = runtime.keep + 2  # the best one, and one that is just being written
+    num_bytes = CHECKPOINT_BYTES * count_parameters(make_model(settings, dataset))
+    advice = "choose a folder with enough space that you may write to: runs=…"
+    yield from catch(check_runs(Path(settings.runs), keep * num_bytes, keep), advice)
     stores = {store.path: (split, store) for split, store in dataset.stores.items()}
-    if config.runtime.stage_to:
-        yield from check_staging(Path(config.runtime.stage_to), list(stores))
+    if runtime.stage_to:
+        advice = "name a local disk with more space, or leave runtime.stage_to=null"
+        yield from catch(check_staging(Path(runtime.stage_to), list(stores)), advice)
     for split, store in stores.values():
         yield from check_file_system(store)
         number = len(dataset.questions.get(split, ()))
-        yield from check_reading(
-            store, config.sample_megabytes * 10**6, config.runtime.loader_threads, number
-        )
+        sample = settings.sample_megabytes * 10**6
+        yield from check_read_speed(store, sample, runtime.loader_threads, number)
 
 
-def count_memory(config: DictConfig, dataset: Dataset) -> int:
+def count_memory(settings: Doctor, dataset: Dataset) -> int:
     """Bytes of a GPU that a step on the largest grid takes, counted from the model."""
     grids = [
         (int(store.heights[n]), int(store.widths[n]))
@@ -133,18 +120,22 @@ def count_memory(config: DictConfig, dataset: Dataset) -> int:
         for n in [np.argmax(store.heights * store.widths)]
     ]
     grid = max(grids, key=math.prod, default=LARGEST_GRID)
-    runtime = config.runtime
-    num_questions = -(-config.optim.batch_size // (config.gpus * runtime.micro_batches))
-    step = count_training_step(
-        make_model(config, dataset), Batch(num_questions, grid), choose_bits(runtime.precision)
-    )
-    return step.memory_bytes(config.gpus)
+    runtime = settings.runtime
+    return count_training_step(
+        make_model(settings, dataset),
+        settings.optim.batch_size,
+        grid,
+        settings.data.question_length,
+        choose_gpu_dtype(runtime.precision),
+        settings.gpus,
+        runtime.micro_batches,
+    ).memory_bytes
 
 
-def make_model(config: DictConfig, dataset: Dataset) -> MCAN:
+def make_model(settings: Doctor, dataset: Dataset) -> MCAN:
     """The model without numbers, of VQA-v2's sizes where the data is not there yet."""
-    options: dict[str, Any] = OmegaConf.to_container(config.attention, resolve=True)  # type: ignore[assignment]
-    head = build_head(options, head_schedules(options, config.optim.epochs))
+    options = settings.attention
+    head = ScheduledHead(options, settings.optim.epochs).build()
     words, stores = dataset.words, list(dataset.stores.values())
     sizes = {
         "num_words": len(words.vocabulary) if words else 20000,
@@ -152,7 +143,7 @@ def make_model(config: DictConfig, dataset: Dataset) -> MCAN:
         "num_features": stores[0].num_features if stores else 2048,
     }
     with torch.device("meta"):
-        return build_model(config.model, head, sizes)
+        return build_model(settings.model, head, **sizes)
 
 
 if __name__ == "__main__":

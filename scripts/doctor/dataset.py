@@ -1,36 +1,31 @@
-"""The data of a training: files that belong together, features and words that cover them."""
+"""The data of a training run: files that belong together, features and words that cover them."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from data.answers import AnswerList
-from data.custom import explain_store
-from data.entries import name_ids
-from data.normalise import normalise_answer
-from data.questions import (
-    Annotation,
-    Questions,
-    load_annotations,
-    load_questions,
-    match_annotations,
-)
-from data.splits import Folder, split_names
-from data.store import FeatureStore
-from data.tokenizer import tokenize
-from data.vocabulary import Vocabulary
-from data.words import Words, build_words
-from scripts.doctor.finding import Finding, catch, doubtful, good, wrong
+from data.features.reader import FeatureStore
+from data.text.answer_list import AnswerList
+from data.text.tokenizer import tokenize
+from data.text.vocabulary import Vocabulary
+from data.text.word_lists import Words, build_words
+from data.vqa.data_folder import DataFolder
+from data.vqa.inventory import explain_store
+from data.vqa.json_entries import name_ids
+from data.vqa.normalisation import normalise_answer
+from data.vqa.questions import Annotation, Questions, match_annotations
+from scripts.doctor.finding import Finding, catch, ok, problem, warning
 
-FEWEST_WORDS, FEWEST_ANSWERS = 0.9, 0.8  # shares below which something is likely amiss
+FEWEST_WORDS, FEWEST_ANSWERS = 0.9, 0.8  # shares below which something is likely wrong
 
 
 @dataclass
 class Dataset:
-    """A data folder, and what was found sound in it."""
+    """A data folder, and what was found valid in it."""
 
-    folder: Folder
+    folder: DataFolder
     name: str
     questions: dict[str, Questions] = field(default_factory=dict)
     annotations: dict[str, list[Annotation]] = field(default_factory=dict)
@@ -43,65 +38,53 @@ class Dataset:
 
 
 def check_dataset(
-    dataset: Dataset, train_split: str, val_split: str, reader: str, more_than: int
+    dataset: Dataset, train_split: str, val_split: str, reader: str, min_answer_count: int
 ) -> Iterator[Finding]:
-    """Every file that the training reads, and, as warnings, what submitting needs later."""
-    root = dataset.folder.root
+    """Every file that training reads, and, as warnings, what submitting needs later."""
+    root, name = dataset.folder.root, dataset.name
     if not root.is_dir():
-        yield explain_absence(dataset)
+        text = f"there is no data in {root} yet"
+        if name == "shapes":
+            yield warning(text, "run make data; make train does so by itself")
+        else:
+            yield problem(text, f"run make data DATA={name} (docs/data.md)")
         return
-    needed = tuple(dict.fromkeys((*split_names(train_split), *split_names(val_split))))
-    for split in needed:
-        yield from catch(
-            lambda split=split: check_questions(dataset, split),  # type: ignore[misc]
-            f"put the official files into {root} (docs/data.md); make data DATA={dataset.name}",
-        )
-        yield from catch(
-            lambda split=split: check_store(dataset, split, reader),  # type: ignore[misc]
-            "copy or make the store again (docs/data.md)",
-        )
-    yield from check_agreement(dataset)
-    yield from catch(
-        lambda: check_words(dataset, split_names(train_split), more_than),
-        f"delete vocabulary.json and answers.json and run make data DATA={dataset.name}",
-    )
-    yield from check_test(dataset)
-
-
-def explain_absence(dataset: Dataset) -> Finding:
-    """What to do where there is no data at all."""
-    text = f"there is no data in {dataset.folder.root} yet"
-    if dataset.name == "shapes":
-        return doubtful(text, "run make data; make train does so by itself")
-    return wrong(text, f"run make data DATA={dataset.name} (docs/data.md)")
+    split_names = dataset.folder.layout.split_names
+    for split in dict.fromkeys((*split_names(train_split), *split_names(val_split))):
+        advice = f"put the official files into {root} (docs/data.md); make data DATA={name}"
+        yield from catch(check_questions(dataset, split), advice)
+        advice = "copy or make the store again (docs/data.md)"
+        yield from catch(check_store(dataset, split, reader), advice)
+    yield from catch(check_backbones(dataset), "make all stores with one backbone and one resize")
+    advice = f"delete vocabulary.json and answers.json and run make data DATA={name}"
+    yield from catch(check_words(dataset, split_names(train_split), min_answer_count), advice)
+    yield from catch(check_test(dataset), "make export needs it; training does not")
 
 
 def check_questions(dataset: Dataset, split: str) -> Iterator[Finding]:
     """Questions and annotations of a split that belong together."""
     folder = dataset.folder
-    questions = load_questions([folder.questions(split)])
-    if not len(questions):
-        raise ValueError(f"{folder.questions(split)} holds no questions")
+    questions = folder.read_questions(split)
     dataset.questions[split] = questions
-    matched = match_annotations(questions, load_annotations([folder.annotations(split)]))
+    matched = match_annotations(questions, folder.read_annotations(split))
     dataset.annotations[split] = matched
     images = len(np.unique(questions.image_ids))
-    yield good(f"{split}: {len(questions):,} questions about {images:,} images, all annotated")
+    yield ok(f"{split}: {len(questions):,} questions about {images:,} images, all annotated")
 
 
 def check_store(dataset: Dataset, split: str, reader: str) -> Iterator[Finding]:
-    """The feature store of a split: sound, and with the image of every question."""
+    """The feature store of a split: valid, and with the image of every question."""
     path = dataset.folder.store(split)
     if not path.is_file():
         advice = explain_store(dataset.folder, split, 0).partition("missing; ")[2]
-        yield wrong(f"{split}: there is no feature store {path}", advice)
+        yield problem(f"{split}: there is no feature store {path}", advice)
         return
     store = dataset.stores[split] = FeatureStore(path, reader)
     manifest = store.manifest
     resize = "any size" if manifest.resize is None else "resize {}/{}".format(*manifest.resize)
-    yield good(
+    yield ok(
         f"{split}: {path}, {manifest.backbone}, {resize}, {len(store):,} images of "
-        f"{store.num_features} features a cell, {store.header.file_bytes / 1e9:.2f} GB"
+        f"{store.num_features} features per cell, {store.header.file_bytes / 1e9:.2f} GB"
     )
     yield from check_coverage(dataset, split, store)
 
@@ -113,64 +96,55 @@ def check_coverage(dataset: Dataset, split: str, store: FeatureStore) -> Iterato
     image_ids = np.unique(dataset.questions[split].image_ids)
     absent = image_ids[store.positions(image_ids) < 0]
     if len(absent):
-        yield wrong(
+        yield problem(
             f"{split}: {store.path} lacks {len(absent):,} of {len(image_ids):,} images: "
             f"{name_ids(absent.tolist())}",
             "make the store again from a folder that has them all",
         )
     else:
-        yield good(f"{split}: every question's image has features")
+        yield ok(f"{split}: every question's image has features")
 
 
-def check_agreement(dataset: Dataset) -> Iterator[Finding]:
-    """Stores that are used together come from one backbone."""
+def check_backbones(dataset: Dataset) -> Iterator[Finding]:
+    """Stores that are used together come from one backbone; nothing to report where they do."""
     stores = list(dataset.stores.values())
-
-    def check() -> Iterator[Finding]:
-        for store in stores[1:]:
-            first = stores[0].manifest
-            store.manifest.require(store.path, first.backbone, first.resize, first.num_features)
-        yield from ()
-
-    return catch(check, "make all stores with one backbone and one resize")
+    for store in stores[1:]:
+        first = stores[0].manifest
+        store.manifest.require(store.path, first.backbone, first.resize, first.num_features)
+    yield from ()
 
 
-def check_words(dataset: Dataset, train: tuple[str, ...], more_than: int) -> Iterator[Finding]:
+def check_words(
+    dataset: Dataset, train: tuple[str, ...], min_answer_count: int
+) -> Iterator[Finding]:
     """Vocabulary and answers: there or buildable, and covering the questions."""
     folder = dataset.folder
     if not all(split in dataset.annotations for split in train):
-        return  # said already
+        return  # reported already
     if folder.vocabulary.is_file() and folder.answers.is_file():
         words = Words(Vocabulary.load(folder.vocabulary), AnswerList.load(folder.answers))
         state = "kept in vocabulary.json and answers.json"
     else:
-        words, state = build_words(folder, more_than), "to be built at the start"
+        words, state = build_words(folder, min_answer_count), "to be built at the start"
     dataset.words = words
-    yield good(f"{len(words.vocabulary):,} words and {len(words.answers):,} answers, {state}")
+    yield ok(f"{len(words.vocabulary):,} words and {len(words.answers):,} answers, {state}")
     for split, questions in dataset.questions.items():
         share = share_known(words.vocabulary, questions.texts)
         text = f"{split}: {share:.2%} of the words in questions are known"
-        if share < FEWEST_WORDS:
-            yield doubtful(text, "the vocabulary is of other questions: delete vocabulary.json?")
-        else:
-            yield good(text)
+        advice = "the vocabulary is of other questions: delete vocabulary.json?"
+        yield ok(text) if share >= FEWEST_WORDS else warning(text, advice)
     for split in train:
         share = share_answered(words.answers, dataset.annotations[split])
         text = f"{split}: {share:.2%} of the questions have an answer in the list"
-        if share < FEWEST_ANSWERS:
-            yield doubtful(text, "data.answers_more_than=<smaller> keeps rarer answers")
-        else:
-            yield good(text)
+        advice = "data.min_answer_count=<smaller> keeps rarer answers"
+        yield ok(text) if share >= FEWEST_ANSWERS else warning(text, advice)
 
 
 def share_known(vocabulary: Vocabulary, texts: list[str]) -> float:
     """The share of all words of the texts that the vocabulary has."""
-    known = total = 0
-    for text in texts:
-        tokens = tokenize(text)
-        total += len(tokens)
-        known += sum(token in vocabulary.index for token in tokens)
-    return known / max(total, 1)
+    counts = Counter(token for text in texts for token in tokenize(text))
+    known = sum(count for token, count in counts.items() if token in vocabulary.index)
+    return known / max(counts.total(), 1)
 
 
 def share_answered(answers: AnswerList, annotations: list[Annotation]) -> float:
@@ -182,20 +156,15 @@ def share_answered(answers: AnswerList, annotations: list[Annotation]) -> float:
 
 
 def check_test(dataset: Dataset) -> Iterator[Finding]:
-    """What make export will need; a training does without."""
-    folder = dataset.folder
-    lacking = [
-        path for path in (folder.questions("test"), folder.store("test")) if not path.is_file()
-    ]
-    if lacking and dataset.name == "vqa_v2":
-        names = " and ".join(map(str, lacking))
-        yield doubtful(f"test: {names} missing", "make export will need it; a training does not")
-    elif not lacking:
-
-        def check() -> Iterator[Finding]:
-            questions = load_questions([folder.questions("test")])
-            dataset.questions["test"] = questions
-            with FeatureStore(folder.store("test")) as store:
-                yield from check_coverage(dataset, "test", store)
-
-        yield from catch(check, "make export needs it; a training does not")
+    """The questions and features that make export will need."""
+    if "test" not in dataset.folder.layout.subtypes:
+        return
+    questions, store = dataset.folder.questions("test"), dataset.folder.store("test")
+    missing = [str(path) for path in (questions, store) if not path.is_file()]
+    if not missing:
+        dataset.questions["test"] = dataset.folder.read_questions("test")
+        with FeatureStore(store) as opened:
+            yield from check_coverage(dataset, "test", opened)
+    elif dataset.name == "vqa_v2":
+        text = f"test: {' and '.join(missing)} missing"
+        yield warning(text, "make export will need it; training does not")

@@ -1,6 +1,6 @@
-"""What the doctor found: good, doubtful or wrong, and what to do about it."""
+"""What a check finds: OK, a warning or a problem, and what to do about it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 OK, WARNING, PROBLEM = "OK", "WARNING", "PROBLEM"
@@ -8,7 +8,7 @@ OK, WARNING, PROBLEM = "OK", "WARNING", "PROBLEM"
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence; `advice` says what to do where it is not good."""
+    """One sentence; `advice` says what to do about a warning or a problem."""
 
     level: str
     text: str
@@ -20,32 +20,29 @@ class Finding:
         return f"{self.level:<9}{self.text}{advice}"
 
 
-def good(text: str) -> Finding:
+def ok(text: str) -> Finding:
     return Finding(OK, text)
 
 
-def doubtful(text: str, advice: str) -> Finding:
+def warning(text: str, advice: str) -> Finding:
     return Finding(WARNING, text, advice)
 
 
-def wrong(text: str, advice: str) -> Finding:
+def problem(text: str, advice: str) -> Finding:
     return Finding(PROBLEM, text, advice)
 
 
-def catch(check: Callable[[], Iterable[Finding]], advice: str) -> Iterator[Finding]:
-    """The findings of a check; what it raises about a user's files is a problem of its own."""
+def catch(findings: Iterable[Finding], advice: str) -> Iterator[Finding]:
+    """The findings of a check; an error about a user's files while it runs is a problem."""
     try:
-        yield from check()
+        yield from findings
     except (ValueError, OSError) as error:
-        yield wrong(" ".join(str(error).split()), advice)
+        yield problem(" ".join(str(error).split()), advice)
 
 
 def summarise(findings: Iterable[Finding]) -> str:
-    """How many of each."""
+    """Whether training can start, and how many problems and warnings there are."""
     levels = [finding.level for finding in findings]
     problems, warnings = levels.count(PROBLEM), levels.count(WARNING)
-    if problems:
-        return f"{problems} to mend before training, {warnings} to know about"
-    if warnings:
-        return f"ready to train; {warnings} to know about"
-    return "ready to train"
+    state = f"not ready to train: problems: {problems}" if problems else "ready to train"
+    return f"{state}; warnings: {warnings}" if warnings else state

@@ -1,4 +1,4 @@
-"""Where a training writes and reads: room, what the file system can do, and how fast it is."""
+"""Where a run writes and reads: free space, and what the file system can do."""
 
 import fcntl
 import os
@@ -6,45 +6,41 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from data.files import refuse_file_on_the_way
-from data.room import format_bytes, require_room
-from data.stage import is_staged
-from data.store import FeatureStore
-from scripts.doctor.finding import Finding, catch, doubtful, good, wrong
+from data.features.reader import FeatureStore
+from data.features.staging import is_staged
+from data.io.atomic_files import check_parents
+from data.io.disk_space import format_bytes, require_room
+from scripts.doctor.finding import Finding, ok, warning
 
 NETWORK = ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "cifs", "smb3", "ceph", "afs", "fuse.sshfs")
 
 
 def check_runs(runs: Path, needed: int, num_checkpoints: int) -> Iterator[Finding]:
-    """The folder of runs: writable, lockable, able to link, with room for the checkpoints."""
-
-    def check() -> Iterator[Finding]:
-        refuse_file_on_the_way(runs / "a run")
-        place = find_existing(runs)
-        try_out(place)
-        require_room(runs, needed, f"keeping {num_checkpoints} checkpoints")
-        free = os.statvfs(place).f_bavail * os.statvfs(place).f_frsize
-        text = (
-            f"{runs} can be written; {format_bytes(free)} free, {num_checkpoints} checkpoints "
-            f"need {format_bytes(needed)}"
-        )
-        if free < 3 * needed:
-            yield doubtful(f"{text}: few runs fit", "make room, or choose another folder: runs=…")
-        else:
-            yield good(text)
-
-    return catch(check, "choose a folder with room that you may write to: runs=…")
+    """The folder of runs: writable, lockable, able to link, with space for the checkpoints."""
+    check_parents(runs / "a run")
+    place = find_existing(runs)
+    try_writing(place)
+    require_room(runs, needed, f"keeping {num_checkpoints} checkpoints")
+    free = os.statvfs(place).f_bavail * os.statvfs(place).f_frsize
+    text = (
+        f"{runs} can be written; {format_bytes(free)} free, {num_checkpoints} checkpoints "
+        f"need {format_bytes(needed)}"
+    )
+    if free < 3 * needed:
+        yield warning(f"{text}: few runs fit", "free some space, or choose another folder: runs=…")
+    else:
+        yield ok(text)
 
 
 def find_existing(path: Path) -> Path:
-    """The folder itself, or the nearest one above it that is there."""
+    """The folder itself, or the nearest one above it that exists."""
     path = path.absolute()
     while not path.exists():
         path = path.parent
     return path
 
 
-def try_out(folder: Path) -> None:
+def try_writing(folder: Path) -> None:
     """Do in a folder what a run does there, and leave nothing behind."""
     try:
         with tempfile.TemporaryDirectory(prefix=".doctor-", dir=folder) as place:
@@ -64,32 +60,28 @@ def try_out(folder: Path) -> None:
 
 
 def check_staging(folder: Path, stores: list[Path]) -> Iterator[Finding]:
-    """The node-local folder that stores are copied to first: room for those not there yet."""
-
-    def check() -> Iterator[Finding]:
-        refuse_file_on_the_way(folder / "a store")
-        try_out(find_existing(folder))
-        needed = sum(path.stat().st_size for path in stores if not is_staged(path, folder))
-        require_room(folder, needed, "copying the stores (runtime.stage_to)")
-        yield good(f"{folder} has room for {format_bytes(needed)} of stores still to be copied")
-
-    return catch(check, "name a local disk with more room, or leave runtime.stage_to=null")
+    """The node-local folder that stores are copied to first: space for those not there yet."""
+    check_parents(folder / "a store")
+    try_writing(find_existing(folder))
+    needed = sum(path.stat().st_size for path in stores if not is_staged(path, folder))
+    require_room(folder, needed, "copying the stores (runtime.stage_to)")
+    yield ok(f"{folder} has space for {format_bytes(needed)} of stores still to be copied")
 
 
 def check_file_system(
     store: FeatureStore, mounts: Path = Path("/proc/mounts")
 ) -> Iterator[Finding]:
-    """Whether the store lies on a network file system that is read through a memory map."""
+    """Whether the store lies on a network file system and is read through a memory map."""
     kind = find_file_system(store.path, mounts)
     if kind not in NETWORK:
         return
     if store.reader == "mmap":
-        yield doubtful(
+        yield warning(
             f"{store.path} lies on {kind}, where a memory map is slow",
             "runtime.reader=pread, or runtime.stage_to=<folder on a local disk>",
         )
     else:
-        yield good(f"{store.path} lies on {kind} and is read with pread")
+        yield ok(f"{store.path} lies on {kind} and is read with pread")
 
 
 def find_file_system(path: Path, mounts: Path) -> str:
@@ -99,34 +91,9 @@ def find_file_system(path: Path, mounts: Path) -> str:
     except OSError:
         return ""
     path = path.resolve()
-    inside = [
-        (len(line[1]), line[2]) for line in lines if len(line) > 2 and is_inside(path, line[1])
+    containing = [
+        (len(line[1]), line[2])
+        for line in lines
+        if len(line) > 2 and path.is_relative_to(line[1].replace("\\040", " "))  # an escaped space
     ]
-    return max(inside)[1] if inside else ""
-
-
-def is_inside(path: Path, mount: str) -> bool:
-    """Whether a path lies under a mount point, as /proc/mounts writes it."""
-    return path.is_relative_to(mount.replace("\\040", " "))
-
-
-def judge_rate(store: FeatureStore, rate: float, num_questions: int) -> Finding:
-    """Whether reading every question's image at `rate` bytes a second takes too long."""
-    mean = store.header.data_bytes / len(store)
-    hours = num_questions * mean / rate / 3600
-    text = f"{rate / 1e6:,.0f} MB/s, {rate / mean:,.0f} questions/s, {hours:.2f} h an epoch"
-    if hours > 2:
-        return doubtful(
-            f"{store.path} is read from disk at {text}: loading will decide how long it takes",
-            "runtime.stage_to=<folder on a local disk>, runtime.reader=pread, more loader_threads",
-        )
-    return good(f"{store.path} is read from disk at {text}")
-
-
-def report_damage(store: FeatureStore, image_ids: list[int]) -> Finding:
-    """Images whose rows are not what was written."""
-    return wrong(
-        f"{store.path}: {len(image_ids)} of the images that were read do not match their "
-        f"checksums, such as {image_ids[0]}",
-        f"copy or make the store again; make verify-features STORE={store.path} checks all of it",
-    )
+    return max(containing)[1] if containing else ""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data.files import read_json
+from data.io.atomic_files import read_json
+from mcan.evaluation.metric_names import rename_old_metrics
 from scripts.paper.runs import FINE_TUNED, Run, call
 
 FLOORS = {"cell": "lambda", "1e-6": "lambda-paper-floor"}  # and where each one's table lies
@@ -73,7 +74,9 @@ def read(path: Path) -> dict[str, Any]:
     content = read_json(path)
     if not isinstance(content, dict):
         raise ValueError(f"{path} holds no report; delete it, and it is made again")
-    return content
+    if "rows" in content:  # of lambda
+        content["rows"] = [rename_old_metrics(row) for row in content["rows"]]
+    return rename_old_metrics(content)
 
 
 def is_multimodal(run: Run) -> bool:

@@ -1,4 +1,4 @@
-"""The trainings that a report needs: which they are, which are there, and how the others start."""
+"""The training runs that a report needs: which they are, which are there, how the others start."""
 
 import subprocess
 import sys
@@ -11,10 +11,11 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from mcan.run_folder import read_metrics
+from mcan.training.run_folder import read_metrics
+from scripts.cluster.launch import launch_arguments
 
 HEADS = ("discrete", "unimodal", "multimodal")
-UNSOUND = (
+UNREADABLE = (
     YAMLError, OmegaConfBaseException, ValueError, TypeError, LookupError, OSError, RecursionError,
 )  # fmt: skip
 FINE_TUNED = "discrete → multimodal"
@@ -22,7 +23,7 @@ FINE_TUNED = "discrete → multimodal"
 
 @dataclass(frozen=True)
 class Run:
-    """One training: a head, or fine-tuning, with one seed."""
+    """One training run: a head, or fine-tuning, with one seed."""
 
     kind: str
     seed: int
@@ -46,7 +47,7 @@ class Run:
                 raise TypeError("it has no optim.epochs")
         except FileNotFoundError:
             raise
-        except UNSOUND as error:
+        except UNREADABLE as error:
             reason = " ".join(str(error).split())[:120]
             raise ValueError(f"{path} is not the config of a run: {reason}") from None
         return settings  # type: ignore[return-value]
@@ -64,14 +65,15 @@ def plan_runs(
     """Every head with every seed, and the discrete model of each seed made multimodal."""
     planned = []
     for seed in seeds:
-        planned += [
-            make_run(head, f"{head}-seed{seed}", seed, runs, choose(data, head), shared)
-            for head in HEADS
+        for head in HEADS:
+            own = choose(data, head)
+            planned.append(make_run(head, f"{head}-seed{seed}", seed, runs, own, shared))
+        own = [
+            *choose(data, "multimodal"),
+            f"init_from={runs / f'discrete-seed{seed}' / 'best.pt'}",
+            f"optim.epochs={fine_tuning_epochs}",
         ]
-        discrete = runs / f"discrete-seed{seed}" / "best.pt"
-        more = [f"init_from={discrete}", f"optim.epochs={fine_tuning_epochs}"]
-        chosen = [*choose(data, "multimodal"), *more]
-        planned.append(make_run(FINE_TUNED, f"fine-tuned-seed{seed}", seed, runs, chosen, shared))
+        planned.append(make_run(FINE_TUNED, f"fine-tuned-seed{seed}", seed, runs, own, shared))
     return planned
 
 
@@ -83,28 +85,27 @@ def choose(data: str, head: str) -> list[str]:
 
 
 def make_run(
-    kind: str, name: str, seed: int, runs: Path, chosen: Sequence[str], shared: Sequence[str]
+    kind: str, name: str, seed: int, runs: Path, own: Sequence[str], shared: Sequence[str]
 ) -> Run:
     """A run in runs/<name>; what all runs share gives way to what makes this one."""
     # optim.epochs of fine-tuning must win: the last override of a key counts
-    overrides = ["figures=0", *shared, *chosen, f"seed={seed}", f"runs={runs}", f"name={name}"]
+    overrides = ["figures=0", *shared, *own, f"seed={seed}", f"runs={runs}", f"name={name}"]
     return Run(kind, seed, runs / name, tuple(overrides))
 
 
 def train(run: Run, num_processes: int) -> None:
-    """Start it, or go on where it stopped; skipped when it is finished."""
+    """Start it, or resume it where it stopped; skipped when it is finished."""
     if run.is_finished():
         print(f"{run.folder.name}: there already", flush=True)
         return
     resume = (run.folder / "last.pt").is_file()
-    print(f"{run.folder.name}: {'goes on' if resume else 'trains'}", flush=True)
-    launcher = ["scripts.launch", f"--processes={num_processes}"] if num_processes > 1 else []
+    print(f"{run.folder.name}: {'resumes' if resume else 'trains'}", flush=True)
     words = [*run.overrides, *(["resume=true"] if resume else [])]
-    call(["-m", *launcher, "scripts.train", *words], run.folder.name)
+    call(launch_arguments(num_processes, "scripts.train", *words), run.folder.name)
 
 
 def call(arguments: Sequence[str], what: str) -> None:
-    """Run a command of this project to its end; its own words say what went wrong."""
+    """Run a command of this project to its end; it prints itself what went wrong."""
     code = subprocess.run([sys.executable, *arguments], check=False).returncode
     if code:
-        raise ValueError(f"{what} ended with exit code {code}; the same command goes on from there")
+        raise ValueError(f"{what} ended with exit code {code}; the same command resumes it")

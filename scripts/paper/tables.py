@@ -22,7 +22,7 @@ class Table:
     note: str
 
 
-Results = dict[str, list[dict[str, Any]]]  # by kind of run, one entry a seed
+Results = dict[str, list[dict[str, Any]]]  # by kind of run, one entry per seed
 
 
 def tabulate_accuracy(
@@ -43,9 +43,9 @@ def tabulate_accuracy(
             for each in evaluations.get(kind, [])
         ]
         cells = [spread([each[name] for each in found if name in each]) for name in TYPES]
-        blind = spread([each["accuracy"] for each in controls.get(kind, [])])
+        shown_others = spread([each["accuracy"] for each in controls.get(kind, [])])
         hardest = name_hardest(evaluations.get(kind, []))
-        rows.append((kind, *cells, hardest, blind, print_published(kind)))
+        rows.append((kind, *cells, hardest, shown_others, print_published(kind)))
     note = (
         f"Official accuracy in percent on the {num_questions:,} validation questions of {data}, "
         "mean ± standard deviation over seeds; the hardest template is the lowest of any seed. The "
@@ -74,7 +74,7 @@ def print_published(kind: str) -> str:
 
 
 def tabulate_divergence(
-    comparisons: Sequence[dict[str, Any] | None], under_picked: Sequence[dict[str, Any] | None]
+    comparisons: Sequence[dict[str, Any] | None], with_picked: Sequence[dict[str, Any] | None]
 ) -> Table:
     """Table 2: every model and control, means over seeds; the last also with the λ picked."""
     bits: dict[str, list[float]] = {}
@@ -86,7 +86,7 @@ def tabulate_divergence(
             bits.setdefault(f"{name}, another question's map", []).append(other)
         for name, control in comparison["controls"].items():
             bits.setdefault(name, []).append(control["divergence_bits"]["mean"])
-    for comparison in filter(None, under_picked):
+    for comparison in filter(None, with_picked):
         for model in comparison["models"]:
             name = f"{model['head']}, λ by cross-validation"
             bits.setdefault(name, []).append(model["overall"]["divergence_bits"]["mean"])
@@ -96,7 +96,7 @@ def tabulate_divergence(
         (name, spread(values, 3), show_divergence(name)) for name, values in sorted(bits.items())
     ]
     note = (
-        "Jensen–Shannon divergence from people's attention maps in bits, lower is nearer; mean ± "
+        "Jensen–Shannon divergence from human attention maps in bits, lower is nearer; mean ± "
         "standard deviation over seeds. Smoothness alone lowers it: compare the blurred rows. "
         "Cross-validation picks λ for accuracy, which may leave one Gaussian. The paper's numbers "
         "are on VQA-HAT and do not say their unit."
@@ -127,7 +127,7 @@ def tabulate_lambda(tables: dict[str, list[dict[str, Any]]]) -> Table:
                     floor,
                     f"{pick['lam']:g} ({min(folds):g} … {max(folds):g})",
                     f"{pick['held_out_accuracy']:.2f} ± {pick['held_out_error']:.2f}",
-                    " / ".join(f"{share:.1f}" for share in row["shares"]),
+                    " / ".join(f"{share:.1f}" for share in row["component_shares"]),
                     f"{100 * row['collapsed_share']:.1f}",
                 )
             )
@@ -137,7 +137,7 @@ def tabulate_lambda(tables: dict[str, list[dict[str, Any]]]) -> Table:
     note = (
         "The floor is the variance that every component has at least: the paper's code adds 1e-6, "
         "`cell` is the variance of mass spread over a grid cell. The weights are the same, only "
-        "the test-time fit differs. λ is picked anew for each floor by cross-validation. The "
+        "the test-time fit differs. λ is picked again for each floor by cross-validation. The "
         "paper's shares come from a sum over whole batches (docs/attention.md)."
     )
     return Table("λ and the number of components", header, tuple(rows), note)

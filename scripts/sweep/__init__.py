@@ -1,1 +1,1 @@
-"""make sweep: trainings over lists of settings, on this machine or on Slurm, and their report."""
+"""make sweep: runs over lists of settings, on this machine or on Slurm, and their report."""

@@ -1,4 +1,4 @@
-"""The sweep as a picture: λ × k_max, the mean over seeds as colour and number, the spread below."""
+"""The sweep as a figure: λ × k_max, the mean over seeds as colour and number, the spread below."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,7 +35,7 @@ def draw_heat_map(cells: Sequence[Cell], best: Cell, title: str, path: Path) -> 
         if best in own:
             place = (lams.index(best.lam) - 0.5, sizes.index(best.k_max) - 0.5)  # type: ignore[arg-type]
             mark_best(axes, place)
-    all_axes[-1].set_xlabel("λ, what a component costs")
+    all_axes[-1].set_xlabel("λ, penalty per component")
     figure.colorbar(picture, ax=list(all_axes), label="accuracy (%), mean over seeds", shrink=0.9)
     figure.savefig(path, format="png", dpi=110)
 

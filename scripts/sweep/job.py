@@ -1,4 +1,4 @@
-"""One job of a sweep: train, or go on, then make the table of λ; Hydra's multirun starts these."""
+"""One job of a sweep: train, or resume, then make the table of λ; Hydra's multirun starts these."""
 
 import os
 import signal
@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from omegaconf import DictConfig
-
-from mcan.stopping import PREEMPTED
-from scripts.child import last_words, run_child
-from scripts.entry import command
-from scripts.slurm_queue import REQUEUE_ON, requeue
+from configs.schema.training import SweepJob
+from mcan.runtime.stop_request import PREEMPTED
+from scripts.cli.command import command
+from scripts.cluster.child_process import find_last_message, run_child
+from scripts.cluster.launch import launch_arguments
+from scripts.cluster.slurm import REQUEUE_ON, requeue
 from scripts.sweep.plan import Job, Plan, load_plan
 from scripts.sweep.states import (
     DONE,
@@ -27,62 +27,56 @@ from scripts.sweep.states import (
 
 
 @command("sweep_job")
-def main(config: DictConfig) -> None:
-    """Do what is left of the job; a failure is its own, and the others go on."""
-    plan = load_plan(Path(config.sweep))
-    job = plan.find(config.job)
+def main(settings: SweepJob) -> None:
+    """Do what is left of the job; a failure is recorded, and the other jobs go on."""
+    plan = load_plan(Path(settings.sweep))
+    job = plan.find(settings.job)
     if is_done(plan, job):
         return
     write_record(plan, job, RUNNING)
     log = log_file(plan, job)
-    begin = log.stat().st_size if log.is_file() else 0  # of this attempt
-    asked: list[int] = []
-    code = work(plan, job, asked)
+    start = log.stat().st_size if log.is_file() else 0  # of this attempt
+    code, received = work(plan, job)
     if code == PREEMPTED:
-        stop(plan, job, asked)
+        stop(plan, job, received)
     elif code:
         killed = f"killed by {signal.Signals(-code).name}" if code < 0 else ""
-        write_record(plan, job, FAILED, killed or last_words(log, begin))
+        write_record(plan, job, FAILED, killed or find_last_message(log, start))
     else:
         write_record(plan, job, DONE)
 
 
-def work(plan: Plan, job: Job, asked: list[int]) -> int:
-    """Train and make the table, each unless it is there; the first exit code that is not 0."""
+def work(plan: Plan, job: Job) -> tuple[int, list[int]]:
+    """Train and make the table, unless they are there; the first exit code that is not 0."""
     run, log = make_run(plan, job), log_file(plan, job)
     if not run.is_finished():
         resume = ["resume=true"] if run.folder.is_dir() else []
-        print(f"{job.name}: {'goes on' if resume else 'trains'}", flush=True)
-        code = run_child(launch(plan, "scripts.train", [*run.overrides, *resume]), log, asked)
+        print(f"{job.name}: {'resumes' if resume else 'trains'}", flush=True)
+        words = launch_arguments(plan.gpus, "scripts.train", *run.overrides, *resume)
+        code, received = run_child(words, log)
         if code:
-            return code
+            return code, received
     if not needs_table(run):
-        return 0
+        return 0, []
     print(f"{job.name}: table of λ", flush=True)
-    lams = ",".join(map(repr, plan.lams))
-    words = [
-        f"checkpoint={run.folder}", "grid.count=0", f"grid.extra=[{lams}]",
-        f"folds={plan.folds}", *(word for word in job.words if is_shared(word)),
-    ]  # fmt: skip
-    return run_child(launch(plan, "scripts.select_lambda", words), log, asked)
-
-
-def launch(plan: Plan, module: str, words: list[str]) -> list[str]:
-    """The arguments of Python for a command on the sweep's number of processes."""
-    launcher = ["scripts.launch", f"--processes={plan.gpus}"] if plan.gpus > 1 else []
-    return ["-m", *launcher, module, *words]
+    words = launch_arguments(
+        plan.gpus, "scripts.select_lambda", f"checkpoint={run.folder}", "grid.count=0",
+        f"grid.extra=[{','.join(map(repr, plan.lams))}]", f"folds={plan.folds}",
+        *(word for word in job.words if is_shared(word)),
+    )  # fmt: skip
+    return run_child(words, log)
 
 
 def is_shared(word: str) -> bool:
-    """Whether a setting of the training is one of the table, too."""
+    """Whether a setting of the run is one of the table, too."""
     return word.split("=")[0].split(".")[0] in ("modules", "runtime")
 
 
-def stop(plan: Plan, job: Job, asked: list[int]) -> NoReturn:
+def stop(plan: Plan, job: Job, received: list[int]) -> NoReturn:
     """The job was asked to stop: on Slurm it may go back into the queue, else the sweep ends."""
     write_record(plan, job, STOPPED)
     if os.environ.get("SUBMITIT_EXECUTOR") == "slurm":
-        if REQUEUE_ON in asked:
+        if REQUEUE_ON in received:
             requeue()
         sys.stdout.flush()
         os._exit(PREEMPTED)  # leaves no result for submitit: the job is not over

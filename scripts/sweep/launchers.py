@@ -1,4 +1,4 @@
-"""The engines of a sweep: Hydra's multirun, on this machine or through submitit on Slurm."""
+"""Where the jobs of a sweep run: Hydra's multirun, on this machine or through submitit on Slurm."""
 
 import importlib.util
 import os
@@ -9,12 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from omegaconf import DictConfig
-
-from scripts.child import last_words, run_child
-from scripts.overrides import quote_text
-from scripts.slurm_options import SECONDS, SIGNAL, list_options
-from scripts.slurm_queue import list_queued
+from configs.schema.groups import Launcher
+from scripts.cli.overrides import quote_text
+from scripts.cluster.child_process import find_last_message, run_child
+from scripts.cluster.slurm import SECONDS, SIGNAL, list_options, list_queued
 from scripts.sweep.plan import Job, Plan
 
 UNSEEN_SECONDS = 5.0  # a job that is being put back into the queue is not in it for a moment
@@ -32,13 +30,14 @@ def multirun(plan: Plan, jobs: Sequence[Job]) -> list[str]:
 
 def run_here(plan: Plan, jobs: Sequence[Job]) -> int:
     """One job after another, with Hydra's basic launcher; its exit code."""
-    return run_child(multirun(plan, jobs), plan.folder / "jobs" / "multirun.log", [])
+    code, _ = run_child(multirun(plan, jobs), plan.folder / "jobs" / "multirun.log")
+    return code
 
 
-def run_on_slurm(plan: Plan, jobs: Sequence[Job], launcher: DictConfig, seconds: float) -> None:
+def run_on_slurm(plan: Plan, jobs: Sequence[Job], launcher: Launcher, seconds: float) -> None:
     """Submit all jobs as an array, with hydra-submitit-launcher, and wait until none is left."""
     name = f"sweep-{plan.folder.resolve().name}"
-    refuse_to_submit(name)
+    check_slurm(name)
     log = plan.folder / "jobs" / "multirun.log"
 
     def list_submitted() -> set[Path]:
@@ -62,8 +61,8 @@ def run_on_slurm(plan: Plan, jobs: Sequence[Job], launcher: DictConfig, seconds:
         raise ValueError(f"nothing was submitted: {find_reason(log)}")
 
 
-def refuse_to_submit(name: str) -> None:
-    """Raise where there is no Slurm, or where jobs of that name are in its queue already."""
+def check_slurm(name: str) -> None:
+    """Raise where there is no Slurm, and where jobs of that name are in its queue already."""
     if shutil.which("sbatch") is None:
         raise ValueError("LAUNCHER=slurm needs a machine that has sbatch and squeue")
     if importlib.util.find_spec("submitit") is None:
@@ -76,8 +75,8 @@ def refuse_to_submit(name: str) -> None:
         )
 
 
-def choose_submitit(name: str, launcher: DictConfig) -> list[str]:
-    """The words by which Hydra launches jobs of that name through submitit, one node each."""
+def choose_submitit(name: str, launcher: Launcher) -> list[str]:
+    """The overrides with which Hydra launches jobs through submitit, one node each."""
     options = {**list_options(launcher), "nodes": 1}
     more = ",".join(f"{key}:{quote_text(value)}" for key, value in options.items())
     setup = ",".join(map(quote_text, launcher.setup))
@@ -86,7 +85,7 @@ def choose_submitit(name: str, launcher: DictConfig) -> list[str]:
         f"hydra.launcher.name={name}",
         f"hydra.launcher.timeout_min={launcher.minutes}",
         f"hydra.launcher.signal_delay_s={SECONDS}",
-        "hydra.launcher.max_num_timeout=1000000",  # a job goes on as often as it is stopped
+        "hydra.launcher.max_num_timeout=1000000",  # a job resumes as often as it is stopped
         f"hydra.launcher.setup=[{setup}]",
         f"++hydra.launcher.additional_parameters={{{more}}}",
     ]
@@ -116,7 +115,7 @@ def wait(
 
 
 def find_reason(log: Path) -> str:
-    """Why sbatch refused."""
+    """Why sbatch rejected a job."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    refused = [line.strip() for line in lines if "sbatch: error" in line]
-    return refused[-1] if refused else last_words(log)
+    errors = [line.strip() for line in lines if "sbatch: error" in line]
+    return errors[-1] if errors else find_last_message(log)

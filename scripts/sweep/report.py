@@ -2,18 +2,12 @@
 
 from pathlib import Path
 
-from data.files import replacing
-from scripts.lambda_picture import can_draw
-from scripts.summary import BOARD
+from data.io.atomic_files import atomic_write
+from figures.requirements import has_matplotlib
+from mcan.training.summary import TENSORBOARD
 from scripts.sweep.heat_map import draw_heat_map
 from scripts.sweep.plan import Plan
-from scripts.sweep.results import (
-    Cell,
-    choose_best,
-    group,
-    read_results,
-    write_results,
-)
+from scripts.sweep.results import Cell, choose_best, group, read_results, write_results
 from scripts.sweep.states import DONE, FAILED, MISSING, RUNNING, STOPPED, find_state
 
 
@@ -25,7 +19,7 @@ def report(plan: Plan) -> dict[str, str]:
     results = [result for job in done for result in read_results(plan, job)]
     table, picture = plan.folder / "results.csv", plan.folder / "heat_map.png"
     write_results(plan, results, states, table)
-    lines = [f"{plan.folder}: {len(done)} of {len(plan.jobs)} trainings are done"]
+    lines = [f"{plan.folder}: {len(done)} of {len(plan.jobs)} runs are done"]
     files = [str(table)]
     if results:
         cells = group(results)
@@ -36,13 +30,13 @@ def report(plan: Plan) -> dict[str, str]:
     for state in (FAILED, STOPPED, RUNNING, MISSING):
         lines += [f"{state}: {name}: {why}" for name, (what, why) in found.items() if what == state]
     lines.append(f"written to {' and '.join(files)}")
-    lines.append(f"to compare them: {BOARD} --logdir {plan.folder}")
+    lines.append(f"to compare them: {TENSORBOARD} --logdir {plan.folder}")
     print("\n".join(lines), flush=True)
     return states
 
 
 def describe_best(best: Cell) -> str:
-    """The best setting in one line, with the honest figure beside the chosen one."""
+    """The best setting in one line, with the accuracy of held-out folds beside it."""
     settings = [*best.others]
     if best.lam is not None:
         settings += [f"attention.k_max={best.k_max}", f"attention.lam={best.lam:g}"]
@@ -50,14 +44,14 @@ def describe_best(best: Cell) -> str:
     seeds = f"{len(best.accuracies)} seed{'s' if len(best.accuracies) > 1 else ''}"
     told = f"best: {' '.join(settings) or 'the only setting'}: {best.mean:.2f}{spread} ({seeds})"
     if best.held_out is not None:
-        told += f"; {best.held_out:.2f} where λ is chosen on other questions than it is judged on"
+        told += f"; {best.held_out:.2f} with λ chosen on other questions than those scored"
     return told
 
 
 def draw(cells: list[Cell], best: Cell, name: str, path: Path) -> bool:
     """Draw the heat map, if there are λ and matplotlib; whether it was drawn."""
-    if not (can_draw() and any(cell.lam is not None for cell in cells)):
+    if not (has_matplotlib() and any(cell.lam is not None for cell in cells)):
         return False
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         draw_heat_map(cells, best, f"{name}: mean ± standard deviation over seeds", temporary)
     return True

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data.files import replacing
-from scripts.lambda_table import Row, as_cells
+from data.io.atomic_files import atomic_write
+from mcan.evaluation.lambda_report import as_cells
+from mcan.evaluation.lambda_selection import Row
+from mcan.evaluation.metric_names import rename_old_metrics
 from scripts.sweep.plan import Job, Plan
 from scripts.sweep.states import make_run, needs_table, read_table
 
@@ -61,12 +63,12 @@ def read_results(plan: Plan, job: Job) -> list[Result]:
     config = run.config()
     if not needs_table(run):
         best = max(run.metrics(), key=lambda line: float(line["accuracy"]))
-        row = Row(0, 0.0, best["accuracy"], best["accuracy_by_type"], [], 0.0)
+        row = Row(0, 0.0, best["accuracy"], best["accuracy_by_answer_type"], [], 0.0)
         return [Result(job, config["seed"], row, None)]
     table = read_table(plan, job)
     assert table is not None
     k_max = config["attention"]["k_max"]
-    rows = [Row(**row) for row in table["rows"] if row["k_max"] == k_max]
+    rows = [Row(**rename_old_metrics(row)) for row in table["rows"] if row["k_max"] == k_max]
     (pick,) = [pick for pick in table["picks"] if pick["k_max"] == k_max]
     return [
         Result(job, config["seed"], row, pick["held_out_accuracy"])
@@ -102,7 +104,9 @@ def write_results(
     """One CSV: a line for every model and λ, and one for every job that is not done."""
     keys = list(dict.fromkeys(key for job in plan.jobs for key in job.swept))
     k_max = max((result.row.k_max for result in results), default=0)
-    types = list(dict.fromkeys(name for each in results for name in each.row.accuracy_by_type))
+    types = list(
+        dict.fromkeys(name for each in results for name in each.row.accuracy_by_answer_type)
+    )
     empty = Row(0, 0.0, 0.0, dict.fromkeys(types, 0.0), [], 0.0)
     header = ["job", "state", *keys, "seed", *as_cells(empty, k_max, types)]
     lines = []
@@ -113,7 +117,10 @@ def write_results(
         lines.append({**start_line(result.job, states), "seed": result.seed, **cells})
     done = {result.job.name for result in results}
     lines += [start_line(job, states) for job in plan.jobs if job.name not in done]
-    with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+    with (
+        atomic_write(path) as temporary,
+        open(temporary, "w", newline="", encoding="utf-8") as file,
+    ):
         writer = csv.DictWriter(file, list(dict.fromkeys(header)), restval="")
         writer.writeheader()
         writer.writerows(lines)

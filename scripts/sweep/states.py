@@ -1,6 +1,5 @@
 """How far each job of a sweep is: its record, its run and its table."""
 
-import fcntl
 import json
 import os
 import shutil
@@ -10,9 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from data.files import write_json
+from data.io.atomic_files import write_json
+from data.io.locks import is_locked
+from scripts.cluster.slurm import is_queued, own_job
 from scripts.paper.runs import Run
-from scripts.slurm_queue import is_queued, own_job
 from scripts.sweep.plan import Job, Plan
 
 DONE, FAILED, RUNNING, STOPPED, MISSING = "done", "failed", "running", "interrupted", "missing"
@@ -20,7 +20,7 @@ DONE, FAILED, RUNNING, STOPPED, MISSING = "done", "failed", "running", "interrup
 
 @dataclass(frozen=True)
 class Record:
-    """What a job has said of itself last."""
+    """The last state that a job has recorded."""
 
     state: str
     reason: str = ""
@@ -38,14 +38,14 @@ def log_file(plan: Plan, job: Job) -> Path:
 
 
 def write_record(plan: Plan, job: Job, state: str, reason: str = "") -> None:
-    """Say how far a job is."""
+    """Record how far a job is."""
     number = own_job() if "SUBMITIT_EXECUTOR" in os.environ else None
     record = Record(state, reason, socket.gethostname(), number, time.time())
     write_json(record_file(plan, job), asdict(record))
 
 
 def make_run(plan: Plan, job: Job) -> Run:
-    """The training of a job, in a folder of the sweep."""
+    """The run of a job, in a folder of the sweep."""
     words = ["figures=0", *job.words, f"runs={plan.folder}", f"name={job.name}"]
     return Run(job.name, 0, plan.folder / job.name, tuple(words))
 
@@ -83,23 +83,11 @@ def find_state(plan: Plan, job: Job) -> tuple[str, str]:
         return FAILED, f"{record.reason} (see {log_file(plan, job)})"
     if record.state in (RUNNING, STOPPED) and is_alive(plan, job, record):
         return RUNNING, f"on {record.host}" if record.state == RUNNING else "waits in the queue"
-    return STOPPED, "goes on when the sweep is started again"
+    return STOPPED, "resumes when the sweep is started again"
 
 
 def is_alive(plan: Plan, job: Job, record: Record) -> bool:
-    """Whether somebody is at it: Slurm says so, or the sweep or the run is locked."""
+    """Whether it runs or waits: Slurm says so, or the sweep or the run is locked."""
     if record.slurm_job is not None and shutil.which("squeue"):
         return is_queued(record.slurm_job)
     return is_locked(plan.folder / ".sweep.lock") or is_locked(plan.folder / job.name / ".lock")
-
-
-def is_locked(path: Path) -> bool:
-    """Whether another process holds a lock."""
-    if not path.is_file():
-        return False
-    with open(path) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return True
-    return False

@@ -6,14 +6,7 @@ import attention
 
 def test_cell_centres_run_row_by_row_through_the_unit_square():
     positions = attention.Grid.of([(2, 3)]).positions[0]
-    expected = [
-        [1 / 4, 1 / 6],
-        [1 / 4, 3 / 6],
-        [1 / 4, 5 / 6],
-        [3 / 4, 1 / 6],
-        [3 / 4, 3 / 6],
-        [3 / 4, 5 / 6],
-    ]
+    expected = [[row, column] for row in (1 / 4, 3 / 4) for column in (1 / 6, 3 / 6, 5 / 6)]
     torch.testing.assert_close(positions, torch.tensor(expected, dtype=torch.float64))
 
 
@@ -28,7 +21,7 @@ def test_smaller_images_are_padded_to_the_largest():
 
 
 @pytest.mark.parametrize("sizes", [[], [(0, 3)], [(2.0, 3)], [(True, 3)]])
-def test_sizes_that_are_not_whole_numbers_are_refused(sizes):
+def test_sizes_that_are_not_whole_numbers_raise(sizes):
     with pytest.raises(ValueError, match="grid"):
         attention.Grid.of(sizes)
 

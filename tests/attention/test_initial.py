@@ -3,18 +3,11 @@ import pytest
 import torch
 
 import attention
-from attention.initial import inverse_cdf, restart_uniforms, training_draw
+from attention.initial import inverse_cdf
+from attention.seeding import restart_draw, training_draw
 from tests.attention.examples import smooth_weights
 
 CPU = torch.device("cpu")
-
-
-def test_training_draws_depend_on_seed_and_step_alone():
-    first, again = training_draw(1, 7, 4), training_draw(1, 7, 4)
-    assert first[0] == again[0]
-    assert torch.equal(first[1], again[1])
-    assert not torch.equal(first[1], training_draw(1, 8, 4)[1])
-    assert not torch.equal(first[1], training_draw(2, 7, 4)[1])
 
 
 def test_seeds_and_steps_of_any_whole_number_type_are_the_same_seeds():
@@ -31,11 +24,12 @@ def test_every_number_of_components_is_drawn_about_equally_often():
 
 
 def test_restarts_of_one_size_do_not_depend_on_the_largest_size_or_their_number():
-    four = restart_uniforms(0, 4, 3, CPU).view(3, 3, 4, 2)
-    three = restart_uniforms(0, 3, 2, CPU).view(2, 2, 3, 2)
+    (sizes, four), (fewer, three) = restart_draw(0, 4, 3, CPU), restart_draw(0, 3, 2, CPU)
+    assert sizes.tolist() == [1, 2, 2, 2, 3, 3, 3, 4, 4, 4]
+    assert fewer.tolist() == [1, 2, 2, 3, 3]
     for k in (2, 3):
-        assert torch.equal(four[k - 2, :2, :k], three[k - 2, :, :k])
-    assert not torch.equal(four[0, 0], four[0, 1])
+        assert torch.equal(four[sizes == k][:2, :k], three[fewer == k][:, :k])
+    assert not torch.equal(four[1], four[2])
 
 
 def test_weighted_means_follow_the_weights():
@@ -67,5 +61,5 @@ def test_weighted_means_never_coincide():
     grid = attention.Grid.of([(4, 5)])
     one_hot = torch.zeros(1, 20, dtype=torch.float64)
     one_hot[0, 3] = 1
-    points = inverse_cdf(restart_uniforms(0, 4, 1, CPU)[-1], one_hot, grid)[0]
+    points = inverse_cdf(restart_draw(0, 4, 1, CPU)[1][-1], one_hot, grid)[0]
     assert len({tuple(p.tolist()) for p in points}) == 4

@@ -82,13 +82,6 @@ def test_a_density_squeezed_onto_a_diagonal_puts_its_mass_on_the_diagonal_cells(
     np.testing.assert_allclose(mass.diagonal(), np.diff(along), atol=2e-3)
 
 
-def test_a_density_smaller_than_a_cell_is_not_judged_by_its_value_at_the_centre():
-    tiny = mixture([1.0], [[0.3, 0.3]], [covariance(0.002, 0.002, 0)])
-    grid = attention.Grid.of([(4, 4)])
-    assert tiny.density(grid.positions[0]).sum() < 1e-12
-    assert tiny.cell_mass(grid)[0, 0, 5] == pytest.approx(1)
-
-
 def test_cell_mass_is_zero_in_padding():
     grid = attention.Grid.of([(5, 6), (2, 3)])
     fitted = attention.fit_mixture(smooth_weights(2, grid), grid, random_means(1, 2), 4)

@@ -1,11 +1,11 @@
-import subprocess
-import sys
+import importlib
 import textwrap
 
 import pytest
+import torch
 
 import attention
-from attention import registry
+from attention.heads import registry
 
 
 @pytest.fixture(autouse=True)
@@ -17,34 +17,27 @@ def test_the_three_heads_of_the_paper_are_available():
     assert attention.available() == ("discrete", "multimodal", "unimodal")
 
 
-def test_an_unknown_name_lists_what_there_is():
-    with pytest.raises(ValueError, match="no attention head 'softmax'; there are discrete, multi"):
-        attention.build("softmax")
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("softmax", {}, "no attention head 'softmax'; there are discrete, multi"),
+        ("multimodal", {"lambda": 5}, "'multimodal' has no option 'lambda'; its options are k_m"),
+    ],
+)
+def test_an_unknown_name_or_option_lists_what_there_is(name, options, message):
+    with pytest.raises(ValueError, match=message):
+        attention.build(name, **options)
 
 
-def test_an_unknown_option_lists_what_there_is():
-    with pytest.raises(
-        ValueError, match="'multimodal' has no option 'lambda'; its options are k_m"
-    ):
-        attention.build("multimodal", **{"lambda": 5})
-
-
-def test_a_name_is_registered_once():
+def test_a_name_is_registered_once_and_for_a_head_only():
     with pytest.raises(ValueError, match="'discrete' is already registered"):
-
-        @attention.register("discrete")
-        class Another(attention.Head):
-            pass
-
+        attention.register("discrete")(attention.UnimodalHead)
     assert attention.build("discrete").__class__ is attention.DiscreteHead
-
-
-def test_only_heads_are_registered():
     with pytest.raises(ValueError, match="derived from"):
         attention.register("number")(int)
 
 
-def test_a_users_head_from_another_module_is_built_by_name(tmp_path):
+def test_a_users_head_from_another_module_is_built_by_name(tmp_path, monkeypatch):
     (tmp_path / "my_heads.py").write_text(
         textwrap.dedent("""
         import attention
@@ -62,20 +55,10 @@ def test_a_users_head_from_another_module_is_built_by_name(tmp_path):
                 return attention.AttentionOutput(context, flat)
         """)
     )
-    program = textwrap.dedent("""
-        import torch, attention, my_heads
-        grid = attention.Grid.of([(2, 3), (1, 2)])
-        values = torch.arange(12.0).view(2, 6, 1)
-        out = attention.build("average", power=0)(torch.randn(2, 6), values, grid)
-        assert out.context.flatten().tolist() == [2.5, 6.5], out.context
-        print(attention.available())
-    """)
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={"PYTHONPATH": f"{tmp_path}:{registry.__file__.rsplit('/', 2)[0]}"},
-    )
-    assert done.returncode == 0, done.stderr
-    assert "average" in done.stdout
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("my_heads")
+    assert "average" in attention.available()
+    grid = attention.Grid.of([(2, 3), (1, 2)])
+    values = torch.arange(12.0).view(2, 6, 1)
+    out = attention.build("average", power=0)(torch.randn(2, 6), values, grid)
+    assert out.context.flatten().tolist() == [2.5, 6.5]

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 import attention
+from attention.seeding import restart_draw
 from attention.selection import penalised_complexity, select_components
 from tests.attention.examples import blobs, smooth_weights
 
@@ -14,33 +15,27 @@ def fit(weights, grid, **options):
     return head(weights.log(), values, grid)
 
 
-def test_the_criterion_is_twice_the_negative_likelihood_plus_lambda_times_k():
-    likelihood = torch.tensor([[1.0, 2.4, 2.9, 3.6]])
-    k = penalised_complexity(4, "components", "full", CPU)
-    # C(k) at λ = 1: −1, −2.8, −2.8, −3.2; at λ = 1.3: −0.7, −2.2, −1.9, −2; at λ = 3: 1, 1.2, …
-    assert select_components(likelihood, k, 1.0).tolist() == [4]
-    assert select_components(likelihood, k, 1.3).tolist() == [2]
-    assert select_components(likelihood, k, 3.0).tolist() == [1]
-
-
-def test_ties_go_to_the_smaller_k():
-    tied = torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [1.0, 2.0, 2.0]])
-    k = penalised_complexity(3, "components", "full", CPU)
-    assert select_components(tied, k, 2.0).tolist() == [1, 1, 1]
-    assert select_components(tied, k, 0.0).tolist() == [3, 1, 2]
-
-
-def test_rounding_does_not_decide_between_sizes_that_fit_equally_well():
-    close = torch.tensor([[1.0, 1.0 + 1e-13, 1.0 + 2e-13]], dtype=torch.float64)
-    k = penalised_complexity(3, "components", "full", CPU)
-    assert select_components(close, k, 0.0).tolist() == [1]
-
-
-def test_a_negative_lambda_is_refused():
-    grid = attention.Grid.of([(8, 10)])
-    candidates = fit(smooth_weights(1, grid), grid).candidates
-    with pytest.raises(ValueError, match="lam must be zero or positive, not -5"):
-        candidates.select(-5.0)
+@pytest.mark.parametrize(
+    ("log_likelihood", "lam", "selected"),
+    [
+        # C(k) = −1, −2.8, −2.8, −3.2; then −0.7, −2.2, −1.9, −2; then 1, 1.2, …
+        ([1.0, 2.4, 2.9, 3.6], 1.0, 4),
+        ([1.0, 2.4, 2.9, 3.6], 1.3, 2),
+        ([1.0, 2.4, 2.9, 3.6], 3.0, 1),
+        # ties go to the smaller k
+        ([1.0, 2.0, 3.0], 2.0, 1),
+        ([0.0, 0.0, 0.0], 0.0, 1),
+        ([1.0, 2.0, 2.0], 0.0, 2),
+        # rounding does not decide
+        ([1.0, 1.0 + 1e-13, 1.0 + 2e-13], 0.0, 1),
+    ],
+)
+def test_the_criterion_is_twice_the_negative_likelihood_plus_lambda_times_k(
+    log_likelihood, lam, selected
+):
+    complexity = penalised_complexity(len(log_likelihood), "components", "full", CPU)
+    likelihood = torch.tensor([log_likelihood], dtype=torch.float64)
+    assert select_components(likelihood, complexity, lam).tolist() == [selected]
 
 
 def test_the_penalty_counts_components_or_free_parameters():
@@ -87,23 +82,25 @@ def test_choosing_again_from_candidates_equals_another_pass(lam, k_max):
     torch.testing.assert_close(again.pi[:, :, :k_max], direct.mixture.pi)
 
 
-def test_choosing_beyond_the_fitted_sizes_is_refused():
+@pytest.mark.parametrize(
+    ("lam", "k_max", "message"),
+    [(-5.0, None, "lam must be zero or positive, not -5"), (1.0, 4, r"1…3.* not 4")],
+)
+def test_choosing_what_cannot_be_chosen_raises(lam, k_max, message):
     grid = attention.Grid.of([(8, 10)])
     candidates = fit(smooth_weights(1, grid), grid, k_max=3).candidates
-    with pytest.raises(ValueError, match=r"1…3.* not 4"):
-        candidates.select(1.0, k_max=4)
+    with pytest.raises(ValueError, match=message):
+        candidates.select(lam, k_max)
 
 
 def test_each_candidate_is_the_likeliest_restart_of_its_size():
-    from attention.initial import restart_uniforms
-
     grid = attention.Grid.of([(8, 10)])
     weights = smooth_weights(1, grid, temperature=3.0)
     out = fit(weights, grid, k_max=4, num_restarts=3, seed=5)
-    uniforms = restart_uniforms(5, 4, 3, CPU).view(3, 3, 4, 2)
+    sizes, uniforms = restart_draw(5, 4, 3, CPU)
     best = [attention.log_likelihood(attention.moment_match(weights, grid), weights, grid)[0, 0]]
     for k in (2, 3, 4):
-        fitted = attention.fit_mixture(weights, grid, uniforms[k - 2, :, :k], iterations=10)
+        fitted = attention.fit_mixture(weights, grid, uniforms[sizes == k, :k], iterations=10)
         best.append(attention.log_likelihood(fitted, weights, grid)[0].max())
     torch.testing.assert_close(out.candidates.log_likelihood[0], torch.stack(best))
     assert out.candidates.mixture.num_components.tolist() == [[1, 2, 3, 4]]
@@ -134,9 +131,7 @@ def test_batch_selection_weighs_with_the_whole_batch_as_the_published_code_does(
 
 def test_a_fixed_number_of_components_at_test_time_is_that_candidate():
     grid = attention.Grid.of([(8, 10)])
-    weights = smooth_weights(1, grid)
     head = attention.build("multimodal").eval()
-    values = torch.randn(1, 80, 3).double()
-    out = head(weights.log(), values, grid, num_components=3)
+    out = head(smooth_weights(1, grid).log(), torch.randn(1, 80, 3), grid, num_components=3)
     assert out.mixture.num_components.tolist() == [[3]]
     torch.testing.assert_close(out.context, out.candidates.context[:, 2])

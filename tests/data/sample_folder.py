@@ -4,18 +4,20 @@ from pathlib import Path
 
 from PIL import Image
 
-from data.files import write_json
-from data.splits import Folder, question_subtype
-from tests.data.official_files import make_annotation, make_question
+from data.io.atomic_files import write_json
+from data.vqa.data_folder import DataFolder
+from tests.data.vqa.official_files import make_annotation, make_question
 
 
-def fill_folder(root: Path, splits: tuple[str, ...] = ("train", "val"), number: int = 20) -> Folder:
+def fill_folder(
+    root: Path, splits: tuple[str, ...] = ("train", "val"), number: int = 20, layout: str = "vqa_v2"
+) -> DataFolder:
     """Write questions and annotations of some splits; answers are "red" and "blue"."""
-    folder = Folder(root)
+    folder = DataFolder(root, layout)
     for place, split in enumerate(splits, 1):
         ids = range(1000 * place, 1000 * place + number)
         questions = [make_question(n, f"what color is thing {n % 3}?", image_id=n) for n in ids]
-        content = {"data_subtype": question_subtype(split), "questions": questions}
+        content = {"data_subtype": folder.layout.question_subtype(split), "questions": questions}
         write_json(folder.questions(split), content)
         if not split.startswith("test"):
             colors = ("red", "blue")
@@ -24,7 +26,7 @@ def fill_folder(root: Path, splits: tuple[str, ...] = ("train", "val"), number: 
     return folder
 
 
-def add_images(folder: Folder, split: str, ids: range) -> None:
+def add_images(folder: DataFolder, split: str, ids: range) -> None:
     """Write a small picture for each id, under its plain name."""
     folder.image_folder(split).mkdir(parents=True, exist_ok=True)
     for image_id in ids:

@@ -1,6 +1,5 @@
-"""Every binary file that is read, HDF5 aside: a small sound one, its reader, what must hold."""
+"""Every binary file format but HDF5: a small valid file, its reader and a check of the result."""
 
-import io
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -9,26 +8,27 @@ import numpy as np
 import torch
 from PIL import Image
 
-from data.archive import extract
-from data.backbones.architecture import ARCHITECTURES
+from data.backbones.patch.descriptor import describe
+from data.backbones.resnet import ARCHITECTURES
 from data.backbones.weights import read_weights
-from data.convert import load_tensor
-from data.half import to_half
-from data.human_attention import read_map
-from data.human_maps import LookedAtQuestions, spread_map
-from data.patch import describe
-from data.pictures import read_image, upright_size
-from mcan.published import from_published, load_published
+from data.features.dtype import DEFAULT
+from data.features.from_pth import load_tensor
+from data.human_attention.map_arrays import MappedQuestions, spread_map
+from data.human_attention.vqa_hat import read_map
+from data.io.archive import extract
+from data.io.images import read_image, upright_size
+from mcan.network.published_weights import from_published
+from mcan.published_file import load_published
 from tests.faults.text_formats import Format
 
 GENERATOR = torch.Generator().manual_seed(0)
 SHAPES = {"conv1.weight": (2, 3, 1, 1), "bn1.weight": (2,), "bn1.bias": (2,)}
-QUESTION = LookedAtQuestions(
+QUESTION = MappedQuestions(
     np.array([1]), np.array([1]), np.array([[3, 4]]), ("other",), np.array([0])
 )
 
 
-def make_picture(path: Path) -> None:
+def make_image(path: Path) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (24, 40, 3), dtype=np.uint8)
     exif = Image.Exif()
     exif[0x0112] = 6
@@ -37,26 +37,26 @@ def make_picture(path: Path) -> None:
 
 def make_map(path: Path, depth: str = "L") -> None:
     heat = np.random.default_rng(0).integers(0, 256, (20, 30), dtype=np.uint8)
-    picture = Image.fromarray(heat.astype(np.uint16) * 257) if depth == "I;16" else None
-    (picture or Image.fromarray(heat)).save(path)
+    image = Image.fromarray(heat.astype(np.uint16) * 257) if depth == "I;16" else None
+    (image or Image.fromarray(heat)).save(path)
 
 
-def read_picture(path: Path) -> Any:
+def read_any_image(path: Path) -> Any:
     width, height = upright_size(path)
-    picture = read_image(path)
-    if picture.width * picture.height > 1 << 16:  # sound, but too much work for a fuzzer
+    image = read_image(path)
+    if image.width * image.height > 1 << 16:  # valid, but too slow for fuzzing
         return None
-    return describe(picture), (width, height)
+    return describe(image), (width, height)
 
 
-def check_picture(value: Any) -> None:
+def check_image(value: Any) -> None:
     assert value is None or np.isfinite(value[0]).all()
 
 
 def read_human_map(path: Path) -> Any:
-    picture = read_map(path)
-    assert picture.ndim == 2
-    return spread_map(0, 1, picture, QUESTION) if picture.size < 1 << 16 else None
+    image = read_map(path)
+    assert image.ndim == 2
+    return spread_map(0, 1, image, QUESTION) if image.size < 1 << 16 else None
 
 
 def check_human_map(value: Any) -> None:
@@ -71,10 +71,10 @@ def make_features(path: Path, old: bool = False) -> None:
 
 
 def read_features(path: Path) -> np.ndarray:
-    """As `make features` does; what a number is too large for names the image there."""
+    """As in `make features`, where the error for a number that is too large names the file."""
     tensor = load_tensor(path)[0]
     try:
-        return to_half(7, tensor.flatten(1).t())
+        return DEFAULT.encode(7, tensor.flatten(1).t())
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -95,7 +95,7 @@ def read_network(path: Path) -> Any:
 
 
 def make_published(path: Path) -> None:
-    """Not MCAN's weights all: enough of them that reading goes all the way."""
+    """Not all of MCAN's weights: enough of them to be read to the end."""
     names = ("embedding.weight", "img_feat_linear.weight", "proj.weight")
     state = {name: torch.ones(3, 2) for name in names}
     torch.save({"state_dict": state, "lr": 0.1}, path)
@@ -122,16 +122,9 @@ def read_archive(path: Path) -> Any:
     return [file.unlink() for file in found]
 
 
-def grow(kind: str) -> bytes:
-    """A picture in another format than its name says."""
-    stream = io.BytesIO()
-    Image.new("RGB", (9, 7), (200, 10, 10)).save(stream, kind)
-    return stream.getvalue()
-
-
 FORMATS = [
-    Format("JPEG", "COCO_val2014_000000000007.jpg", make_picture, read_picture, check_picture),
-    Format("PNG", "7.png", make_picture, read_picture, check_picture),
+    Format("JPEG", "COCO_val2014_000000000007.jpg", make_image, read_any_image, check_image),
+    Format("PNG", "7.png", make_image, read_any_image, check_image),
     Format("human map", "7_1.png", make_map, read_human_map, check_human_map),
     Format(
         "human map of 16 bits",
@@ -142,7 +135,7 @@ FORMATS = [
     ),
     Format(".pth features", "7.pth", make_features, read_features, check_features),
     Format(
-        ".pth features of old",
+        ".pth features, legacy format",
         "7.pth",
         lambda path: make_features(path, old=True),
         read_features,

@@ -1,11 +1,11 @@
-"""Faults, injected for real: `make test-faults` runs them, a plain `make test` does not."""
+"""Fault injection: `make test-faults` runs these tests, `make test` does not."""
 
 import shutil
 from pathlib import Path
 
 import pytest
 
-from data.splits import Folder
+from data.vqa.data_folder import DataFolder
 from tests.faults.fuzzing import CASES
 from tests.faults.runs import AT_EVERY_STEP, Run
 from tests.small_runs import settings, train_command
@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 KILLS = pytest.StashKey[list[str]]()
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m chooses by marker
+@pytest.hookimpl(tryfirst=True)  # before -m selects by marker
 def pytest_collection_modifyitems(items):
     for item in items:
         if HERE in item.path.parents:
@@ -23,19 +23,19 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def data(small_dataset, tmp_path):
-    """A copy of the dataset without its pictures."""
+    """A copy of the dataset without its images."""
     ignore = shutil.ignore_patterns("images", "human_attention")
     shutil.copytree(small_dataset, tmp_path / "data", ignore=ignore)
-    return Folder(tmp_path / "data")
+    return DataFolder(tmp_path / "data")
 
 
 @pytest.fixture
 def kill_log(request):
-    """Write down a kill; all of them are listed at the end of the tests."""
+    """Record a kill; all of them are listed after the tests."""
     kills = request.config.stash.setdefault(KILLS, [])
 
-    def write(num_processes, moment, goes_on_from):
-        kills.append(f"{num_processes} process(es): {moment}; goes on from step {goes_on_from}")
+    def write(num_processes, moment, resumes_from):
+        kills.append(f"{num_processes} process(es): {moment}; resumes from step {resumes_from}")
 
     return write
 
@@ -58,12 +58,12 @@ def runs(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def words(small_dataset, runs):
-    """Settings of all runs that must end alike."""
+    """Settings of all runs that must end with the same result."""
     return settings(small_dataset, runs, "optim.epochs=3")
 
 
 class References(dict[int, Path]):
-    """By number of processes: a run that nothing interrupted, with a checkpoint of every step."""
+    """By number of processes: an uninterrupted run with a checkpoint of every step."""
 
     def __init__(self, words: list[str], runs: Path) -> None:
         super().__init__()

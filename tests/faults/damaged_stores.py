@@ -1,6 +1,6 @@
 """Reads damaged stores in a process of its own: python -m tests.faults.damaged_stores folder mode n
 
-A line for every case before it is tried, so that a crash of the C library names its case.
+Prints every case before it is tried, so that a crash of the C library can be attributed.
 """
 
 import os
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from data.header import SIZE, Header, write_header
-from data.store import FeatureStore
-from data.verify import verify_store
-from tests.data.sample_features import draw_rows, write_sample
+from data.features.header import SIZE, Header, write_header
+from data.features.reader import FeatureStore
+from data.features.verify import verify_store
+from tests.data.features.sample_features import draw_rows, write_sample
 
 
 def damage(content: bytes, places: np.ndarray, generator: np.random.Generator) -> bytes:
-    """Cut, flip, overwrite or shift bytes; `places` are those that may be hit."""
+    """Cut, flip, overwrite or shift bytes; `places` are the offsets that may be damaged."""
     damaged = bytearray(content)
     kind = generator.integers(4)
     place = int(generator.choice(places))
@@ -34,22 +34,22 @@ def damage(content: bytes, places: np.ndarray, generator: np.random.Generator) -
 
 
 def flip(content: bytes, places: np.ndarray, generator: np.random.Generator) -> bytes:
-    """Change bytes but not their number, as one who signs the file anew would."""
+    """Change bytes but not the file size, so that the checksum can be written again."""
     damaged = bytearray(content)
     for at in generator.choice(places, generator.integers(1, 5)).tolist():
         damaged[at] ^= int(generator.integers(1, 256))
     return bytes(damaged)
 
 
-def sign(path: Path, header: Header) -> None:
-    """Write a header that fits the damaged bytes."""
+def update_checksum(path: Path, header: Header) -> None:
+    """Write a header whose checksum fits the damaged bytes."""
     descriptor = os.open(path, os.O_RDWR)
     write_header(descriptor, header.data_offset, header.data_bytes)
     os.close(descriptor)
 
 
-def judge(path: Path) -> str:
-    """What became of a store: refused by name, changed rows found, or all that was written."""
+def classify(path: Path) -> str:
+    """How reading a store ends: rejected by name, other rows, or the same rows as written."""
     try:
         with FeatureStore(path) as store:
             verify_store(path)
@@ -57,27 +57,27 @@ def judge(path: Path) -> str:
             same = all(np.array_equal(store.rows(n), rows) for n, rows in expected.items())
             return "same" if same else "OTHER ROWS WERE READ"
     except (ValueError, OSError) as error:
-        return "refused" if path.name in str(error) else f"NOT NAMED: {error}"
+        return "rejected" if path.name in str(error) else f"NOT NAMED: {error}"
 
 
 def main(folder: Path, mode: str, num_cases: int, first: int) -> None:
-    """Damage a store `num_cases` times; "signed" gives HDF5 itself the damaged bytes."""
+    """Damage a store `num_cases` times; "signed" updates the checksum, so that HDF5 parses it."""
     path = folder / f"{mode}.h5"
     write_sample(path)
-    sound = path.read_bytes()
+    valid = path.read_bytes()
     with FeatureStore(path) as store:
         header = store.header
-    places = np.arange(len(sound))
+    places = np.arange(len(valid))
     rows = (places >= header.data_offset) & (places < header.data_offset + header.data_bytes)
     if mode == "signed":
         places = places[~rows & (places >= SIZE)]
     for number in range(first, first + num_cases):
         generator = np.random.default_rng(number)
         print(number, end=" ", flush=True)
-        path.write_bytes((flip if mode == "signed" else damage)(sound, places, generator))
+        path.write_bytes((flip if mode == "signed" else damage)(valid, places, generator))
         if mode == "signed":
-            sign(path, header)
-        print(judge(path), flush=True)
+            update_checksum(path, header)
+        print(classify(path), flush=True)
 
 
 if __name__ == "__main__":

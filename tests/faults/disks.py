@@ -1,4 +1,4 @@
-"""A disk of one megabyte that is full or read-only, seen by one command alone."""
+"""A disk of one megabyte that is full or read-only, visible to one command only."""
 
 import os
 import resource
@@ -13,12 +13,12 @@ from pathlib import Path
 from tests.faults.runs import Run
 
 SIZE = 1 << 20
-# Lay out the disk, leave $FREE bytes of it, run the command, and bring out what it left there.
+# Fill the disk up to $FREE bytes, run the command, and copy out what it left there.
 SCRIPT = """
 mount -t tmpfs -o size=1m none "$DISK" && cp -a "$BEFORE/." "$DISK" || exit 99
 if [ "$FREE" ]; then
-    room=$(df --block-size=1 --output=avail "$DISK" | tail -1)
-    head -c $((room - FREE)) /dev/zero > "$DISK/ballast" || exit 99
+    space=$(df --block-size=1 --output=avail "$DISK" | tail -1)
+    head -c $((space - FREE)) /dev/zero > "$DISK/ballast" || exit 99
 fi
 if [ "$READ_ONLY" ]; then mount -o remount,ro "$DISK" || exit 99; fi
 "$@"
@@ -31,7 +31,7 @@ exit $code
 
 @cache
 def can_mount() -> bool:
-    """Whether this machine lets us have a mount namespace of our own."""
+    """Whether this machine allows a private mount namespace."""
     return subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
 
 
@@ -52,8 +52,8 @@ class Disk:
     ) -> tuple[int, str]:
         """Run a command on a disk that holds a copy of `before`; its exit code and output.
 
-        Without the right to mount, a limit on the size of files stands for a full disk and a
-        folder without write permission, which does not stop root, for a read-only one.
+        Without the right to mount, a limit on the file size simulates a full disk, and a folder
+        without write permission, which does not stop root, a read-only one.
         """
         shutil.rmtree(self.after, ignore_errors=True)
         with tempfile.TemporaryDirectory() as empty:

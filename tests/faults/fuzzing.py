@@ -1,4 +1,4 @@
-"""Fuzzing: damage to a file, a judge of how a reader takes it, and the number of cases tried."""
+"""Fuzzing: damage to a file, a check of how a reader handles it, and the number of cases tried."""
 
 import contextlib
 import signal
@@ -11,12 +11,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 CASES: Counter[str] = Counter()  # tried so far in this session, by what was fuzzed
-SECONDS = 120.0  # what a case may take; a few milliseconds are usual on a quiet machine
+SECONDS = 120.0  # limit per case; a few milliseconds are usual on an idle machine
 
 
 @dataclass(frozen=True)
 class Damage:
-    """What happens to a file: bytes from `start` to `stop` are replaced, the end may be cut."""
+    """Damage to a file: bytes from `start` to `stop` are replaced, the end may be cut off."""
 
     start: int
     stop: int
@@ -34,14 +34,14 @@ class Damage:
 
 
 @dataclass(frozen=True)
-class Refused:
-    """A reader's one sentence about a file that it does not take."""
+class Rejected:
+    """A reader's error message about a file that it rejects."""
 
     message: str
 
 
 def damages(size: int) -> st.SearchStrategy[Damage]:
-    """Truncations, flipped bits, and pieces that are lost, put in or written over."""
+    """Truncations, flipped bits, and bytes that are removed, inserted or overwritten."""
     place = st.integers(0, size - 1)
     flips = st.lists(st.tuples(place, st.integers(1, 255)), min_size=1, max_size=4)
     pieces = st.one_of(
@@ -57,10 +57,10 @@ def damages(size: int) -> st.SearchStrategy[Damage]:
     )
 
 
-def refuse_or_read(read: Callable[[Path], Any], path: Path, what: str) -> Any:
-    """What a reader makes of a file: a value, or a refusal that names the file.
+def read_or_reject(read: Callable[[Path], Any], path: Path, what: str) -> Any:
+    """The value that a reader returns, or its error message, which must name the file.
 
-    Any other exception than those that a command turns into a sentence is an error of the reader.
+    An exception that a command would not report as one sentence is a bug in the reader.
     """
     CASES[what] += 1
     with limited_time():
@@ -69,7 +69,7 @@ def refuse_or_read(read: Callable[[Path], Any], path: Path, what: str) -> Any:
         except (ValueError, OSError) as error:
             message = str(error)
             assert path.name in message, f"the file is not named: {message}"
-            return Refused(message)
+            return Rejected(message)
 
 
 @contextlib.contextmanager

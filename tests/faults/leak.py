@@ -1,19 +1,19 @@
-"""What a training with a leak imports (modules=[tests.faults.leak]): memory and files."""
+"""Imported by a run that leaks memory and open files (modules=[tests.faults.leak])."""
 
 import os
 import time
 from typing import Any
 
-from mcan.step import Stepper
+from mcan.training.step import Stepper
 
-EVERY = 0.1  # seconds: by the clock, so that a fast machine does not run out of files
+EVERY = 0.1  # seconds, so that a fast machine does not run out of files
 kept: list[Any] = []
 original = Stepper.step
 last = time.monotonic()
 
 
 def step(self: Stepper, *arguments: Any) -> Any:
-    """A step that keeps what it should not."""
+    """A step that leaks."""
     global last
     if time.monotonic() - last >= EVERY:
         last = time.monotonic()

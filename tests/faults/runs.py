@@ -1,4 +1,4 @@
-"""Small runs that meet a fault: started in a session of their own, watched, and compared."""
+"""Small training runs with an injected fault: start them, wait for them, compare their results."""
 
 import json
 import os
@@ -11,27 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from mcan.checkpoint import load_checkpoint
-from mcan.stopping import ASKED
+from mcan.runtime.stop_request import ASKED
 from tests.small_runs import ROOT, assert_same, end_state, train_command
 
 AT_EVERY_STEP = "runtime.checkpoint_every_minutes=0"
 TRAPPED = "modules=[tests.faults.trap]"
-HANG = 300  # seconds; on a busy machine a run of seconds takes a minute
+HANG = 300  # seconds; on a busy machine a run of a few seconds takes a minute
 
 
 def environment(run: str, **variables: str) -> dict[str, str]:
-    """What a command and all its descendants have in common: they are found by `run`."""
+    """The environment of a command and all its descendants, which are identified by `run`."""
     return {**os.environ, "OMP_NUM_THREADS": "1", "FAULTY_RUN": run, **variables}
 
 
-def heed_signals() -> None:
-    """Ignore no signal, even if these tests themselves run under nohup or in the background."""
+def restore_signals() -> None:
+    """Reset signal handlers, in case the tests themselves run under nohup or in the background."""
     for number in ASKED:
         signal.signal(number, signal.SIG_DFL)
 
 
 class Run(subprocess.Popen[str]):
-    """A command and all that it started."""
+    """A command and all processes that it starts."""
 
     def __init__(self, command: Sequence[str], **variables: str) -> None:
         self.run = uuid.uuid4().hex
@@ -43,11 +43,11 @@ class Run(subprocess.Popen[str]):
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
-            preexec_fn=heed_signals,
+            preexec_fn=restore_signals,
         )
 
     def end(self, seconds: float = HANG) -> tuple[int, str]:
-        """The exit code and all that was printed; nothing that it started may live on."""
+        """The exit code and the output; no process that it started may be left."""
         try:
             printed, _ = self.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -64,26 +64,26 @@ def launch_trapped(
     num_processes: int = 1,
     **trap: Any,
 ) -> Run:
-    """Train with the trap set: place=…, passage=…, action=…, rank=…; none only leaves a trace."""
+    """Train with a fault (place=…, passage=…, action=…, rank=…), or only with a trace."""
     trace.unlink(missing_ok=True)
     command = train_command([*words, TRAPPED], num_processes)
     return Run(command, TRAP=json.dumps(trap), TRACE=str(trace))
 
 
 def members(run: str) -> dict[int, str]:
-    """The living processes of a run, in whatever session, with their command lines."""
+    """The running processes of a run, in any session, with their command lines."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if f"FAULTY_RUN={run}".encode() in (folder / "environ").read_bytes().split(b"\0"):
                 found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
-        except (OSError, ProcessLookupError):  # it ended meanwhile, or is another user's
+        except (OSError, ProcessLookupError):  # it has ended, or belongs to another user
             continue
     return found
 
 
 def assert_is_over(run: str) -> None:
-    """No process that a run started outlives it by more than a moment."""
+    """No process that a run started outlives it by more than five seconds."""
     deadline = time.monotonic() + 5
     while left := members(run):
         assert time.monotonic() < deadline, f"orphans: {left}"
@@ -91,21 +91,21 @@ def assert_is_over(run: str) -> None:
 
 
 def wait_for(trace: Path, place: str, process: subprocess.Popen[str]) -> None:
-    """Wait until the run has passed a place."""
+    """Wait until the run has reached a place."""
     deadline = time.monotonic() + HANG
     while place not in read_trace(trace):
         assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline, f"the run did not get to be {place}"
+        assert time.monotonic() < deadline, f"the run did not reach: {place}"
         time.sleep(0.002)
 
 
 def read_trace(trace: Path) -> str:
-    """Where the run is, or was last."""
+    """The place that the run reached last."""
     return trace.read_text().strip() if trace.is_file() else ""
 
 
 def errors_of(printed: str) -> list[str]:
-    """The sentences of a run that printed no traceback."""
+    """The error messages in the output, which must not contain a traceback."""
     assert "Traceback" not in printed, printed
     return [line for line in printed.splitlines() if line.startswith("error: ")]
 
@@ -117,8 +117,8 @@ def assert_ends_like(folder: Path, reference: Path) -> None:
     assert not [*folder.glob(".*.partial"), *folder.glob(".*.link")]
 
 
-def assert_on_the_way(folder: Path, reference: Path) -> int:
-    """What a run would go on from has the reference's bits of that step; the step."""
+def assert_matches_reference(folder: Path, reference: Path) -> int:
+    """The newest checkpoint equals the reference's checkpoint of that step; returns the step."""
     newest = max(folder.glob("step_*.pt"))
     content, expected = load_checkpoint(newest), load_checkpoint(reference / newest.name)
     for key in ("model", "optimizer"):

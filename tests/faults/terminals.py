@@ -1,4 +1,4 @@
-"""A real terminal in which a command runs: its keys are typed, and it is closed."""
+"""A real pseudo-terminal for a command: keys can be pressed, and it can be closed."""
 
 import contextlib
 import fcntl
@@ -10,20 +10,20 @@ import threading
 import uuid
 from collections.abc import Sequence
 
-from tests.faults.runs import HANG, assert_is_over, environment, heed_signals
+from tests.faults.runs import HANG, assert_is_over, environment, restore_signals
 from tests.small_runs import ROOT
 
 INTERRUPT = b"\x03"  # Ctrl-C
 
 
 def take_terminal() -> None:
-    """Make standard input the terminal of this session, whose signals it heeds."""
-    heed_signals()
+    """Make standard input the controlling terminal of this session."""
+    restore_signals()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 class Terminal:
-    """A pseudo-terminal, and the command that it was opened with."""
+    """A pseudo-terminal and the command that runs in it."""
 
     def __init__(self, command: Sequence[str], **variables: str) -> None:
         self.run = uuid.uuid4().hex
@@ -45,13 +45,13 @@ class Terminal:
         self._watcher.start()
 
     def _watch(self) -> None:
-        with contextlib.suppress(OSError):  # all who could write have ended
-            while self._is_open:  # waiting in read() would keep a closed terminal open
+        with contextlib.suppress(OSError):  # no process is left that could write
+            while self._is_open:  # a blocking read() would keep a closed terminal open
                 if select.select([self._keyboard], [], [], 0.01)[0]:
                     self._shown.append(os.read(self._keyboard, 4096))
 
     def press(self, key: bytes) -> None:
-        """Type: the terminal sends the signal of the key to all processes in its foreground."""
+        """Press a key: the terminal sends its signal to all foreground processes."""
         os.write(self._keyboard, key)
 
     def hang_up(self) -> None:
@@ -61,7 +61,7 @@ class Terminal:
         os.close(self._keyboard)
 
     def end(self) -> tuple[int, str]:
-        """The exit code and all that was shown; nothing that it started may live on."""
+        """The exit code and the output; no process that it started may be left."""
         code = self.process.wait(timeout=HANG)
         assert_is_over(self.run)
         self._watcher.join()

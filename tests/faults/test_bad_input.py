@@ -1,20 +1,20 @@
-"""Mistakes in the data: an image missing, an image twice, results that do not fit the questions."""
+"""Errors in the data: a missing image, an image in two stores, results that do not fit."""
 
 import json
 
 import numpy as np
 import pytest
 
-from data.questions import load_questions
-from data.store import FeatureStore
-from data.store_writer import StoreWriter
+from data.features.reader import FeatureStore
+from data.features.writer import StoreWriter
+from data.vqa.questions import load_questions
 from scripts import score, train
 from tests.small_models import run_here
 from tests.small_runs import settings
 
 
 def rewrite(path, change):
-    """The store again, with other rows: `change` maps {image_id: rows} and {image_id: size}."""
+    """Write the store again after `change` has edited {image_id: rows} and {image_id: size}."""
     with FeatureStore(path) as store:
         rows = {int(n): store.rows(int(n)).copy() for n in store.image_ids}
         sizes = {n: store.size(n) for n in rows}
@@ -26,18 +26,18 @@ def rewrite(path, change):
             writer.write(image_id, content)
 
 
-def refuse_training(data, tmp_path, *more):
-    """The one sentence of a training that must not begin."""
-    words = settings(data.root, tmp_path / "runs", "name=refused", *more)
+def rejected_training(data, tmp_path, *more):
+    """The error message of a training run that must not start."""
+    words = settings(data.root, tmp_path / "runs", "name=rejected", *more)
     code, _, error = run_here(train.main, *words, quiet=[])
     assert code == 2, error
     assert error.count("\n") == 1
     assert error.startswith("error: ")
-    assert not (tmp_path / "runs" / "refused").exists()
+    assert not (tmp_path / "runs" / "rejected").exists()
     return error
 
 
-def test_a_run_whose_name_is_a_number_is_refused(data, tmp_path):
+def test_a_run_whose_name_is_a_number_is_rejected(data, tmp_path):
     words = settings(data.root, tmp_path / "runs", "name=2024")
     code, _, error = run_here(train.main, *words, quiet=[])
     assert (code, error.count("\n")) == (2, 1)
@@ -45,28 +45,28 @@ def test_a_run_whose_name_is_a_number_is_refused(data, tmp_path):
 
 
 def test_a_question_without_its_image_is_named(data, tmp_path):
-    gone = int(load_questions([data.questions("train")]).image_ids[0])
+    missing = int(load_questions([data.questions("train")]).image_ids[0])
 
-    def forget(rows, sizes):
-        del rows[gone], sizes[gone]
+    def remove(rows, sizes):
+        del rows[missing], sizes[missing]
 
-    rewrite(data.store("train"), forget)
-    error = refuse_training(data, tmp_path)
-    assert f"1 images are not in {data.store('train')}, the first is {gone}" in error
+    rewrite(data.store("train"), remove)
+    error = rejected_training(data, tmp_path)
+    assert f"1 images are not in {data.store('train')}, the first is {missing}" in error
 
 
-def test_two_stores_that_claim_the_same_image_are_named(data, tmp_path):
+def test_two_stores_with_different_features_of_one_image_are_named(data, tmp_path):
     with FeatureStore(data.store("train")) as store:
-        claimed = int(store.image_ids[0])
-        size, width = store.size(claimed), store.num_features
+        shared = int(store.image_ids[0])
+        size, width = store.size(shared), store.num_features
 
-    def claim(rows, sizes):
-        sizes[claimed] = size
-        rows[claimed] = np.ones((size[0] * size[1], width), dtype=np.float16)
+    def add_image(rows, sizes):
+        sizes[shared] = size
+        rows[shared] = np.ones((size[0] * size[1], width), dtype=np.float16)
 
-    rewrite(data.store("val"), claim)
-    error = refuse_training(data, tmp_path, "train_split=train+val")
-    assert f"image {claimed} has different features in" in error
+    rewrite(data.store("val"), add_image)
+    error = rejected_training(data, tmp_path, "train_split=train+val")
+    assert f"image {shared} has different features in" in error
     assert str(data.store("train")) in error
     assert str(data.store("val")) in error
 
@@ -92,7 +92,7 @@ def nothing(entries):
 
 
 @pytest.mark.parametrize("change", [repeat, omit, add, number, nothing], ids=lambda f: f.__name__)
-def test_results_that_do_not_fit_are_refused_before_anything_is_written(data, tmp_path, change):
+def test_invalid_results_are_rejected_before_anything_is_written(data, tmp_path, change):
     ids = load_questions([data.questions("val")]).ids.tolist()
     entries, message = change([{"question_id": n, "answer": "yes"} for n in ids])
     results, output = tmp_path / "results.json", tmp_path / "scores.json"

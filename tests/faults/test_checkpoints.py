@@ -1,11 +1,11 @@
-"""Checkpoints that are damaged, or of another kind than they should be: refused by name."""
+"""Checkpoints that are damaged or incompatible: the error names the file."""
 
 import shutil
 
 import pytest
 
-from data.answers import AnswerList
-from data.vocabulary import Vocabulary
+from data.text.answer_list import AnswerList
+from data.text.vocabulary import Vocabulary
 from mcan.checkpoint import FORMAT, load_checkpoint, save_checkpoint
 from scripts import evaluate, train
 from tests.faults.runs import assert_ends_like
@@ -17,16 +17,16 @@ pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 def truncate(path):
     content = path.read_bytes()
     path.write_bytes(content[: len(content) * 2 // 3])
-    return "is not a sound checkpoint"
+    return "is not a valid checkpoint"
 
 
 def flip_a_bit(path):
-    """In the midst of the weights, where torch.load alone does not notice."""
+    """Within the weights, where torch.load alone does not notice it."""
     content = bytearray(path.read_bytes())
     weights = load_checkpoint(path)["model"]["classify.weight"]
     content[content.index(weights.numpy().tobytes()) + 401] ^= 1
     path.write_bytes(content)
-    return "is not a sound checkpoint"
+    return "is not a valid checkpoint"
 
 
 def change(path, **changes):
@@ -34,7 +34,7 @@ def change(path, **changes):
 
 
 def give_another_architecture(path):
-    """The weights of a smaller model, as when files of two runs are mixed up."""
+    """The weights of a smaller model, as if files of two runs were mixed up."""
     weights = load_checkpoint(path)["model"]
     change(path, model={name: weight[..., :8] for name, weight in weights.items()})
     return "has another architecture"
@@ -58,7 +58,7 @@ def give_a_newer_format(path):
 
 
 DAMAGES = [truncate, flip_a_bit]
-MISTAKES = [
+INCOMPATIBILITIES = [
     give_another_architecture,
     give_another_vocabulary,
     give_other_answers,
@@ -66,7 +66,7 @@ MISTAKES = [
 ]
 
 
-def assert_refused(ended, named, reason):
+def assert_rejected(ended, named, reason):
     code, _, error = ended
     assert code == 2, error
     assert reason in error
@@ -74,22 +74,22 @@ def assert_refused(ended, named, reason):
     assert error.count("\n") == 1, error
 
 
-@pytest.mark.parametrize("damage", [*DAMAGES, *MISTAKES])
+@pytest.mark.parametrize("damage", [*DAMAGES, *INCOMPATIBILITIES])
 @pytest.mark.parametrize("name", ["best.pt", "last.pt"])
-def test_evaluating_a_checkpoint_that_is_not_right(references, tmp_path, damage, name):
+def test_evaluating_an_invalid_checkpoint(references, tmp_path, damage, name):
     path = tmp_path / "run" / name
     path.parent.mkdir()
     shutil.copy(references[1] / name, path)
     reason = damage(path)
     before = listing(tmp_path)
-    named = path.parent if name == "best.pt" else path  # a run stands for its best.pt
-    assert_refused(run_here(evaluate.main, f"checkpoint={named}"), str(path), reason)
+    named = path.parent if name == "best.pt" else path  # a run folder means its best.pt
+    assert_rejected(run_here(evaluate.main, f"checkpoint={named}"), str(path), reason)
     assert listing(tmp_path) == before
 
 
 @pytest.fixture
 def interrupted(references, runs, tmp_path):
-    """A run that has come to step 30; its newest checkpoint has the name last.pt too."""
+    """A run that has reached step 30; its newest checkpoint is also named last.pt."""
     folder = runs / f"interrupted_{tmp_path.name}"
     folder.mkdir()
     numbered = [f"step_{step:08d}.pt" for step in (28, 29, 30)]
@@ -106,14 +106,14 @@ def resume(words, folder):
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_resuming_from_a_damaged_checkpoint(words, references, interrupted, damage):
-    """Goes on from the one before, says so loudly, keeps the damaged one aside, loses nothing."""
+    """Resumes from the one before with a warning, and keeps the damaged one under another name."""
     damage(interrupted / "last.pt")
     damaged = (interrupted / "last.pt").read_bytes()
     code, printed, error = resume(words, interrupted)
     assert code == 0, error
     warning = printed.splitlines()[0]
-    assert warning.startswith(f"WARNING: {interrupted}/step_00000030.pt is not a sound checkpoint")
-    assert warning.endswith("; going on from step_00000029.pt instead")
+    assert warning.startswith(f"WARNING: {interrupted}/step_00000030.pt is not a valid checkpoint")
+    assert warning.endswith("; resuming from step_00000029.pt instead")
     assert (interrupted / "damaged_step_00000030.pt").read_bytes() == damaged
     assert_ends_like(interrupted, references[1])
 
@@ -123,14 +123,14 @@ def test_resuming_when_every_checkpoint_is_damaged(words, interrupted):
         truncate(path)
     before = listing(interrupted)
     named = f"{interrupted}/step_00000030.pt"
-    assert_refused(resume(words, interrupted), named, "is not a sound checkpoint")
+    assert_rejected(resume(words, interrupted), named, "is not a valid checkpoint")
     assert listing(interrupted) == before
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_resuming_from_a_checkpoint_of_another_kind(words, interrupted, mistake):
-    """It is whole, so nothing is put aside and no step is taken back: the user must choose."""
-    reason = mistake(interrupted / "step_00000030.pt")
+@pytest.mark.parametrize("change_kind", INCOMPATIBILITIES)
+def test_resuming_from_an_incompatible_checkpoint(words, interrupted, change_kind):
+    """It is not damaged, so nothing is renamed and no earlier step is used: the user decides."""
+    reason = change_kind(interrupted / "step_00000030.pt")
     before = listing(interrupted)
-    assert_refused(resume(words, interrupted), "checkpoint", reason)
+    assert_rejected(resume(words, interrupted), "checkpoint", reason)
     assert listing(interrupted) == before

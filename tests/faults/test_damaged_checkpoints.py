@@ -1,4 +1,4 @@
-"""Checkpoints with damaged bytes, and sound archives whose contents are not what they should be."""
+"""Checkpoints with damaged bytes, and valid archives with unexpected contents."""
 
 import copy
 
@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcan.checkpoint import KIND, load_checkpoint
-from scripts.trained import load_trained
-from tests.faults.fuzzing import Refused, damages, refuse_or_read
+from mcan.evaluation.trained_model import load_trained
+from tests.faults.fuzzing import Rejected, damages, read_or_reject
 from tests.small_models import train_small
 
-ODD = st.one_of(
+UNEXPECTED = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 2**70), st.floats(), st.text(max_size=8),
     st.lists(st.integers(), max_size=2), st.just({}), st.just(torch.zeros(2)),
     st.just({"_target_": "os.mkdir"}), st.just("${oc.env:HOME}"),
@@ -22,7 +22,7 @@ ODD = st.one_of(
 @pytest.fixture(scope="module")
 def checkpoint(small_dataset, tmp_path_factory):
     run = train_small(
-        small_dataset, tmp_path_factory.mktemp("runs"), "sound", "attention=multimodal"
+        small_dataset, tmp_path_factory.mktemp("runs"), "valid", "attention=multimodal"
     )
     return run / "best.pt"
 
@@ -32,23 +32,23 @@ def assert_same_model(trained, content):
         assert torch.equal(tensor, content["model"][name])
 
 
-def test_a_damaged_checkpoint_is_refused_or_is_what_was_written(checkpoint, tmp_path_factory):
+def test_a_damaged_checkpoint_is_rejected_or_has_the_written_weights(checkpoint, tmp_path_factory):
     path = tmp_path_factory.mktemp("damaged") / "best.pt"
-    content, sound = load_checkpoint(checkpoint), checkpoint.read_bytes()
+    content, valid = load_checkpoint(checkpoint), checkpoint.read_bytes()
 
     @settings(max_examples=300)
-    @given(damages(len(sound)))
+    @given(damages(len(valid)))
     def damage_and_load(damage):
-        path.write_bytes(damage.apply(sound))
-        trained = refuse_or_read(load_trained, path, "checkpoints, bytes")
-        if not isinstance(trained, Refused):
+        path.write_bytes(damage.apply(valid))
+        trained = read_or_reject(load_trained, path, "checkpoints, bytes")
+        if not isinstance(trained, Rejected):
             assert_same_model(trained, content)
 
     damage_and_load()
 
 
 def list_places(content, place=()):
-    """The path of keys to everything that a checkpoint holds, a few entries of long lists."""
+    """The path of keys to every value in a checkpoint, up to three entries of each list."""
     yield place
     if isinstance(content, dict):
         for key in content:
@@ -59,7 +59,7 @@ def list_places(content, place=()):
 
 
 def replace(content, place, value, remove):
-    """A copy with another value at a place, or without it."""
+    """A copy with another value at a place, or with the place removed."""
     changed = copy.copy(content)
     if len(place) > 1:
         changed[place[0]] = replace(content[place[0]], place[1:], value, remove)
@@ -70,16 +70,16 @@ def replace(content, place, value, remove):
     return changed
 
 
-def test_a_checkpoint_with_odd_contents_is_refused_or_usable(checkpoint, tmp_path_factory):
-    path = tmp_path_factory.mktemp("odd") / "best.pt"
+def test_a_checkpoint_with_unexpected_contents_is_rejected_or_usable(checkpoint, tmp_path_factory):
+    path = tmp_path_factory.mktemp("unexpected") / "best.pt"
     content = {"kind": KIND, "format": 1, **load_checkpoint(checkpoint)}
     del content["optimizer"]  # large, and not read here
     places = [place for place in list_places(content) if place]
 
     @settings(max_examples=400)
-    @given(st.sampled_from(places), ODD, st.booleans())
+    @given(st.sampled_from(places), UNEXPECTED, st.booleans())
     def change_and_load(place, value, remove):
         torch.save(replace(content, place, value, remove), path)
-        refuse_or_read(load_trained, path, "checkpoints, contents")
+        read_or_reject(load_trained, path, "checkpoints, contents")
 
     change_and_load()

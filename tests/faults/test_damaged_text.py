@@ -1,4 +1,4 @@
-"""Files of text with bytes cut off, flipped, put in or lost: refused by name, or what they say."""
+"""Text files with bytes cut off, flipped, inserted or removed: rejected by name, or still valid."""
 
 import json
 
@@ -6,25 +6,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.faults.fuzzing import Refused, damages, refuse_or_read
+from tests.faults.fuzzing import Rejected, damages, read_or_reject
 from tests.faults.text_formats import FORMATS
 
-NUM_CASES = 350  # of each format
+NUM_CASES = 350  # per format
 
 
 @pytest.mark.parametrize("kind", FORMATS, ids=lambda kind: kind.name)
-def test_a_damaged_text_is_refused_or_means_what_it_says(kind, tmp_path_factory):
+def test_a_damaged_text_file_is_rejected_or_still_valid(kind, tmp_path_factory):
     path = tmp_path_factory.mktemp("damaged") / kind.file
     kind.make(path)
-    sound = path.read_bytes()
+    valid = path.read_bytes()
     kind.check(kind.read(path))
 
     @settings(max_examples=NUM_CASES)
-    @given(damages(len(sound)))
+    @given(damages(len(valid)))
     def damage_and_read(damage):
-        path.write_bytes(damage.apply(sound))
-        value = refuse_or_read(kind.read, path, kind.name)
-        if not isinstance(value, Refused):
+        path.write_bytes(damage.apply(valid))
+        value = read_or_reject(kind.read, path, kind.name)
+        if not isinstance(value, Rejected):
             kind.check(value)
 
     damage_and_read()
@@ -32,16 +32,16 @@ def test_a_damaged_text_is_refused_or_means_what_it_says(kind, tmp_path_factory)
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory):
-    """Where the file of every format would be, each in a folder of its own."""
+    """A path for the file of every format, each in its own folder."""
     return [(kind, tmp_path_factory.mktemp("any") / kind.file) for kind in FORMATS]
 
 
 def read_everywhere(places, content, what):
-    """Let every reader have the same bytes."""
+    """Have every reader read the same bytes."""
     for kind, path in places:
         path.write_bytes(content)
-        value = refuse_or_read(kind.read, path, what)
-        if not isinstance(value, Refused):
+        value = read_or_reject(kind.read, path, what)
+        if not isinstance(value, Rejected):
             kind.check(value)
 
 
@@ -59,8 +59,8 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_
         max_leaves=12,
     )
 )
-def test_any_json_is_refused_or_means_what_it_says(places, value):
-    read_everywhere(places, json.dumps(value).encode(), "any JSON in any place")
+def test_any_json_is_rejected_or_valid(places, value):
+    read_everywhere(places, json.dumps(value).encode(), "any JSON to every reader")
 
 
 @pytest.mark.parametrize(
@@ -82,5 +82,5 @@ def test_any_json_is_refused_or_means_what_it_says(places, value):
     ],
     ids=lambda content: repr(content[:12]),
 )
-def test_extreme_texts_are_refused_or_mean_what_they_say(places, content):
-    read_everywhere(places, content, "extremes in any place")
+def test_extreme_texts_are_rejected_or_valid(places, content):
+    read_everywhere(places, content, "extremes to every reader")

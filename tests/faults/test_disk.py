@@ -1,4 +1,4 @@
-"""A disk that is full or read-only: one sentence, and what was there before stays as it was."""
+"""A disk that is full or read-only: one sentence, and existing files stay unchanged."""
 
 import json
 import shutil
@@ -7,15 +7,15 @@ import sys
 import pytest
 import torch
 
-from data.splits import Folder
-from data.store import FeatureStore
+from data.features.reader import FeatureStore
+from data.vqa.data_folder import DataFolder
 from tests.faults import moments
 from tests.faults.disks import Disk, can_forbid_writing, can_mount
 from tests.faults.runs import (
     AT_EVERY_STEP,
     Run,
     assert_ends_like,
-    assert_on_the_way,
+    assert_matches_reference,
     errors_of,
 )
 from tests.small_models import QUIET, listing
@@ -35,7 +35,7 @@ def disk(tmp_path):
 
 @pytest.fixture
 def begin(references, tmp_path):
-    """A folder of runs with one that has come to step 6."""
+    """A folder of runs with one run that has reached step 6."""
 
     def copy(num_processes):
         folder = tmp_path / "before" / "run"
@@ -49,35 +49,35 @@ def begin(references, tmp_path):
 
 
 def assert_intact(after, before, reference):
-    """All checkpoints are as they were, nothing is half-written, and the newest is sound."""
+    """All checkpoints are unchanged, nothing is half-written, and the newest one is valid."""
     found, kept = listing(after / "run"), listing(before / "run")
     assert not [name for name in found if name.endswith((".partial", ".link"))]
     for name in ("last.pt", *(name for name in kept if name.startswith("step_"))):
         assert found[name] == kept[name]
-    assert_on_the_way(after / "run", reference)
+    assert_matches_reference(after / "run", reference)
 
 
 @pytest.mark.parametrize(("num_processes", "free"), [(1, 0), (1, 100_000), (2, 100_000)])
 def test_disk_full_while_a_checkpoint_is_written(
     words, begin, references, disk, num_processes, free
 ):
-    """With no room at all TensorBoard's files end first: a warning, and the run goes on."""
+    """With no space at all TensorBoard's files fail first: a warning, and the run continues."""
     again = [*words, "name=run", "resume=true", AT_EVERY_STEP]
     command = train_command([*again, f"runs={disk.path}"], num_processes)
     before = begin(num_processes)
     code, printed = disk.run(command, before, free=free)
     assert code == 2, printed
-    errors = errors_of(printed)  # of two processes, the other may say that it waits in vain
+    errors = errors_of(printed)  # the other of two processes may report that it lost this one
     assert errors[-1] == f"error: {disk.path}/run/last.pt {FULL}", printed
     assert len(errors) <= num_processes
-    assert "the run goes on without curves" in printed or free
+    assert "the run continues without curves" in printed or free
     assert_intact(disk.after, before, references[num_processes])
     code, printed = Run(train_command([*again, f"runs={disk.after}"], num_processes)).end()
     assert code == 0, printed
     assert_ends_like(disk.after / "run", references[num_processes])
 
 
-def test_disk_full_when_a_run_begins(words, disk):
+def test_disk_full_when_a_run_starts(words, disk):
     command = train_command([*words, "name=run", f"runs={disk.path}"])
     code, printed = disk.run(command, free=0)
     assert (code, errors_of(printed)) == (2, [f"error: {disk.path}/run/config.yaml {FULL}"])
@@ -98,11 +98,11 @@ def test_disk_read_only_while_a_checkpoint_is_written(words, begin, references, 
     )
     assert code == 2, printed
     assert errors_of(printed) == [f"error: {disk.path}/run/last.pt {READ_ONLY}"]
-    assert assert_on_the_way(disk.after / "run", references[1]) == 8  # two steps were saved
+    assert assert_matches_reference(disk.after / "run", references[1]) == 8  # two steps were saved
 
 
 @needs_read_only
-def test_run_on_a_read_only_disk(words, begin, disk):
+def test_resuming_on_a_read_only_disk(words, begin, disk):
     command = train_command([*words, "name=run", "resume=true", f"runs={disk.path}"])
     before = begin(1)
     code, printed = disk.run(command, before, read_only=True)
@@ -113,7 +113,7 @@ def test_run_on_a_read_only_disk(words, begin, disk):
 
 @pytest.fixture(scope="session")
 def answered(references, tmp_path_factory):
-    """What evaluate and export wrote before."""
+    """Earlier output of evaluate and export."""
     folder = tmp_path_factory.mktemp("answered")
     for name in ("evaluate", "export"):
         command = answer_command(name, references[1], folder)
@@ -151,11 +151,11 @@ def test_disk_read_only_while_results_are_written(references, answered, disk, na
 
 @pytest.fixture(scope="session")
 def stored(small_dataset, tmp_path_factory):
-    """Stores that features and extract made before, and what they made them from."""
+    """Stores that features and extract made before, and their sources."""
     folder = tmp_path_factory.mktemp("stored")
     sources = {"features": tmp_path_factory.mktemp("source") / "pth"}
     sources["features"].mkdir()
-    sources["extract"] = Folder(small_dataset).image_folder("val")
+    sources["extract"] = DataFolder(small_dataset).image_folder("val")
     for number in range(20):
         torch.save(torch.randn(1, 64, 8, 10), sources["features"] / f"{number}.pth")
     for name in sources:
@@ -176,8 +176,8 @@ def num_row_bytes(store):
         return opened.header.data_bytes
 
 
-# bytes free beside the rows: for the rows themselves there is no room; for HDF5's records; for
-# the last of them, when the store is to be finished
+# free bytes beside the rows: too few for the rows themselves; for HDF5's metadata; for the last of
+# the metadata, when the store is finished
 @pytest.mark.parametrize(
     ("name", "spare", "named"),
     [

@@ -1,4 +1,4 @@
-"""Attention over weights of any shape: what comes out is finite, and so is every gradient."""
+"""Attention with weights and scores of any size: the results and all gradients are finite."""
 
 import warnings
 
@@ -20,7 +20,7 @@ SIDES = st.one_of(
     st.just((19, 32)),
 )
 SIZES = st.lists(SIDES, min_size=1, max_size=3)
-# what a weight can be: nothing, one, as small or as large as a double gets, and all between
+# zero, one, the smallest and largest doubles, and values between
 WEIGHTS = st.one_of(
     st.sampled_from([0.0, 1.0, 5e-324, 1e-310, 2.3e-308, 1e-30, 1e-12, 1e12, 1e150, 1e300]),
     st.floats(0, 1),
@@ -45,7 +45,7 @@ def one_thread():
 
 
 def fill(data, sizes, numbers, elsewhere, dtype):
-    """(B, L): some cells drawn from `numbers`, the others the same; padding is never drawn."""
+    """(B, L): some cells drawn from `numbers`, the others equal; padding is never drawn."""
     grid = Grid.of(sizes)
     cells = torch.full((len(sizes), grid.num_cells), data.draw(elsewhere), dtype=dtype)
     for row, (height, width) in enumerate(sizes):
@@ -104,7 +104,7 @@ def test_heads_are_finite_for_scores_of_any_size(data, sizes, name, options, tra
     values = torch.randn(*scores.shape, 3, generator=torch.Generator().manual_seed(step))
     values = values.to(dtype).requires_grad_()
     with limited_time(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a grid that the basis does not fit
+        warnings.simplefilter("ignore")  # about a grid that the basis fits badly
         output = head(scores, values, grid, step=step)
         assert_finite("the context", output.context)
         assert_finite("a weight", output.weights)

@@ -1,4 +1,4 @@
-"""kill -9 at chosen and random moments: what is resumed ends with the bits of an unharmed run."""
+"""kill -9 at chosen and random moments: resumed runs are bit-identical to uninterrupted ones."""
 
 import random
 import re
@@ -12,25 +12,25 @@ from tests.faults.runs import (
     AT_EVERY_STEP,
     assert_ends_like,
     assert_is_over,
-    assert_on_the_way,
+    assert_matches_reference,
     launch_trapped,
     read_trace,
     wait_for,
 )
 from tests.small_runs import kill
 
-# where, at which passage after the start; each run goes on where the one before it was killed
+# place, and how often it is reached after the start; each run resumes the one killed before
 MOMENTS = [
     (moments.IN_STEP, 5),
     (moments.IN_WRITING, 4),
     (moments.BEFORE_RENAME, 3),
     (moments.BETWEEN_NAMES, 4),
     (moments.IN_VALIDATION, 2),
-    (moments.AFTER_METRICS, 2),  # the first passage is the restoring of the metrics
+    (moments.AFTER_METRICS, 2),  # it is first reached when the metrics are restored
     (moments.AT_EPOCH_END, 1),
     (moments.IN_STEP, 1),
 ]
-OF_ANY_RANK = (moments.IN_STEP, moments.IN_VALIDATION)  # elsewhere only the first one passes
+OF_ANY_RANK = (moments.IN_STEP, moments.IN_VALIDATION)  # only rank 0 reaches the others
 
 
 @pytest.mark.parametrize("num_processes", [1, 2])
@@ -45,11 +45,11 @@ def test_killed_at_a_chosen_moment(words, references, runs, kill_log, num_proces
             again, trace, num_processes, place=place, passage=passage, rank=rank, action="kill"
         )
         code, printed = process.end()
-        (told,) = re.findall(r"TRAP kill: (.*)", printed) or [printed]
-        assert place in told
+        (reported,) = re.findall(r"TRAP kill: (.*)", printed) or [printed]
+        assert place in reported
         assert code == (-signal.SIGKILL if num_processes == 1 else 1), printed
-        goes_on_from = assert_on_the_way(folder, reference)
-        kill_log(num_processes, told, goes_on_from)
+        resumes_from = assert_matches_reference(folder, reference)
+        kill_log(num_processes, reported, resumes_from)
     code, printed = launch_trapped(again, trace, num_processes).end()
     assert code == 0, printed
     assert_ends_like(folder, reference)
@@ -69,7 +69,7 @@ def test_killed_at_a_random_moment(words, references, runs, kill_log, num_proces
         process = launch_trapped(again, trace, num_processes)
         wait_for(trace, "step", process)
         time.sleep(chance.uniform(0, 0.6))
-        if process.poll() is not None:  # it came to its end before
+        if process.poll() is not None:  # it ended before
             code, printed = process.end()
             assert code == 0, printed
             assert_ends_like(folder, reference)
@@ -78,8 +78,8 @@ def test_killed_at_a_random_moment(words, references, runs, kill_log, num_proces
         kill(process)
         assert_is_over(process.run)
         saved = any(folder.glob("step_*.pt"))
-        goes_on_from = assert_on_the_way(folder, reference) if saved else 0
-        kill_log(num_processes, read_trace(trace), goes_on_from)
+        resumes_from = assert_matches_reference(folder, reference) if saved else 0
+        kill_log(num_processes, read_trace(trace), resumes_from)
         num_kills -= 1
     code, printed = launch_trapped(again, trace, num_processes).end()
     assert code == 0, printed

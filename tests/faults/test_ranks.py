@@ -1,4 +1,4 @@
-"""One of two processes dies, gets a NaN or freezes: all end soon, and the cause is named."""
+"""One of two processes dies, gets a NaN or freezes: all end soon, and the error names the cause."""
 
 import re
 import shutil
@@ -7,24 +7,31 @@ import time
 import numpy as np
 import pytest
 
-from data.batches import TrainingBatches
-from data.splits import Folder
-from data.store import FeatureStore
+from data.batching.sampler import TrainingBatches
+from data.batching.split import open_split
+from data.features.reader import FeatureStore
+from data.text.word_lists import prepare_words
+from data.vqa.data_folder import DataFolder
 from mcan.checkpoint import load_checkpoint
-from scripts.dataset import load_words, open_split
 from tests.faults import moments
-from tests.faults.runs import AT_EVERY_STEP, Run, assert_on_the_way, errors_of, launch_trapped
+from tests.faults.runs import (
+    AT_EVERY_STEP,
+    Run,
+    assert_matches_reference,
+    errors_of,
+    launch_trapped,
+)
 from tests.small_runs import compose, train_command
 
 SOON = 60  # seconds
 
 
 def wait_for_trap(process):
-    """Read on to the trap's line; the time at which it sprang."""
+    """Read the output up to the trap's line; the time at which it was triggered."""
     for line in process.stdout:
         if line.startswith("TRAP"):
             return time.monotonic()
-    raise AssertionError("the trap did not spring")
+    raise AssertionError("the trap was not triggered")
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -39,20 +46,20 @@ def test_one_process_dies(words, references, runs, rank):
         rank=rank,
         action="kill",
     )
-    sprang = wait_for_trap(process)
+    triggered = wait_for_trap(process)
     code, printed = process.end(SOON)
-    assert time.monotonic() - sprang < SOON
+    assert time.monotonic() - triggered < SOON
     assert code == 1
-    vain = f"error: process {1 - rank} of 2 waits in vain for another: it has ended"
-    killed = f"error: process {rank} was killed by SIGKILL; resume=true goes on"
+    lost = f"error: process {1 - rank} of 2 got no reply from another process: it has ended"
+    killed = f"error: process {rank} was killed by SIGKILL; resume=true continues"
     errors = errors_of(printed)
-    assert all(error.startswith((vain, killed)) for error in errors), printed
+    assert all(error.startswith((lost, killed)) for error in errors), printed
     assert errors[-1].startswith(killed)
-    assert_on_the_way(runs / name, references[2])
+    assert_matches_reference(runs / name, references[2])
 
 
 def test_one_process_freezes(words, references, runs):
-    """SIGSTOP: it holds its connections and says nothing; runtime.timeout_minutes is the limit."""
+    """SIGSTOP: it keeps its connections but is silent; runtime.timeout_minutes is the limit."""
     process = launch_trapped(
         [*words, "name=freezes", AT_EVERY_STEP, "runtime.timeout_minutes=0.2"],
         runs / "freezes.trace",
@@ -62,20 +69,21 @@ def test_one_process_freezes(words, references, runs):
         rank=1,
         action="freeze",
     )
-    sprang = wait_for_trap(process)
+    triggered = wait_for_trap(process)
     code, printed = process.end(12 + SOON)
-    assert time.monotonic() - sprang < 12 + SOON
+    assert time.monotonic() - triggered < 12 + SOON
     assert code == 1
     error = errors_of(printed)[0]
-    assert "process 0 of 2 waits in vain for another" in error
-    assert "none came within runtime.timeout_minutes=0.2" in error
-    assert_on_the_way(runs / "freezes", references[2])
+    assert "process 0 of 2 got no reply from another process" in error
+    assert "none within runtime.timeout_minutes=0.2" in error
+    assert_matches_reference(runs / "freezes", references[2])
 
 
 def seen_by_one(words):
-    """(image, step, questions): an image that only the second process has when it first comes."""
+    """(image, step, questions) of an image that first occurs in the second process only."""
     config = compose(words)
-    split = open_split(config.data, "train", load_words(config.data), config.runtime)
+    folder = DataFolder(config.data.root)
+    split = open_split(folder, "train", prepare_words(folder))
     batches = TrainingBatches(split.shapes, config.optim.batch_size, config.seed)
     both = [batches.pieces(1, rank=rank, world_size=2) for rank in (0, 1)]
     seen = set()
@@ -89,7 +97,7 @@ def seen_by_one(words):
 
 
 def write_nan(path, image_id):
-    """Spoil one number of an image's features, behind the back of all checksums."""
+    """Overwrite one feature of an image without updating any checksum."""
     with FeatureStore(path) as store:
         place = store.image_ids.tolist().index(image_id)
         row = int(store.offsets[place]) * store.num_features
@@ -101,16 +109,16 @@ def write_nan(path, image_id):
 
 def test_one_process_gets_a_nan(words, runs, small_dataset, tmp_path):
     image_id, step, questions = seen_by_one(words)
-    root = tmp_path / "spoilt"
+    root = tmp_path / "damaged"
     shutil.copytree(small_dataset, root)
-    write_nan(Folder(root).store("train"), image_id)
-    words = [*words, "name=spoilt", AT_EVERY_STEP, f"data.root={root}"]
+    write_nan(DataFolder(root).store("train"), image_id)
+    words = [*words, "name=damaged", AT_EVERY_STEP, f"data.root={root}"]
     code, printed = Run(train_command(words, 2)).end()
     assert code == 2, printed
     (error,) = errors_of(printed)
     found = re.search(r"step (\d+) is not finite \(questions: ([\d, ]+)\)", error)
     assert int(found[1]) == step
     assert {int(number) for number in found[2].split(", ")} == questions
-    content = load_checkpoint(runs / "spoilt" / "last.pt")
+    content = load_checkpoint(runs / "damaged" / "last.pt")
     assert content["progress"]["global_step"] == step
     assert all(weight.isfinite().all() for weight in content["model"].values())

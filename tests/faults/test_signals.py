@@ -1,4 +1,4 @@
-"""Asked to stop, by a signal, a key or a closed terminal: a checkpoint, and nothing left behind."""
+"""Stopped by a signal, a key or a closed terminal: a checkpoint is saved and nothing is left."""
 
 import json
 import time
@@ -11,7 +11,7 @@ from tests.faults.runs import (
     HANG,
     TRAPPED,
     assert_ends_like,
-    assert_on_the_way,
+    assert_matches_reference,
     launch_trapped,
     wait_for,
 )
@@ -23,19 +23,21 @@ PREEMPTED, INTERRUPTED = 75, 130
 
 @pytest.fixture(autouse=True)
 def _no_shared_memory_is_left_behind():
-    """A segment that came and that no living process holds is one that somebody forgot."""
+    """A new segment that no running process has mapped is a leak."""
     before = set(Path("/dev/shm").iterdir())
     yield
-    deadline = time.monotonic() + 5  # others on this machine may be between making and mapping
-    while forgotten := find_forgotten(before):
-        assert time.monotonic() < deadline, forgotten
+    deadline = time.monotonic() + 5  # another process may have created one and not mapped it yet
+    while leaked := find_leaked(before):
+        assert time.monotonic() < deadline, leaked
         time.sleep(0.1)
 
 
-def find_forgotten(before):
-    came = set(Path("/dev/shm").iterdir()) - before
-    held = "".join(read_maps(each) for each in Path("/proc").glob("[0-9]*/maps")) if came else ""
-    return [path for path in came if str(path) not in held]
+def find_leaked(before):
+    created = set(Path("/dev/shm").iterdir()) - before
+    mapped = (
+        "".join(read_maps(each) for each in Path("/proc").glob("[0-9]*/maps")) if created else ""
+    )
+    return [path for path in created if str(path) not in mapped]
 
 
 def read_maps(path):
@@ -46,7 +48,7 @@ def read_maps(path):
 
 
 def resume(folder, again, trace, num_processes, reference):
-    """Go on to the end, and end like a run that nobody interrupted."""
+    """Resume to the end; the result equals that of an uninterrupted run."""
     code, printed = launch_trapped([*again, "resume=true"], trace, num_processes).end()
     assert code == 0, printed
     assert_ends_like(folder, reference)
@@ -64,15 +66,15 @@ def trace(folder):
 
 @pytest.mark.parametrize("num_processes", [1, 2])
 def test_sigterm(words, references, folder, trace, num_processes):
-    """To the launcher, where there is one, as a cluster's scheduler does."""
+    """Sent to the launcher, if there is one, as a cluster's scheduler does."""
     again = [*words, f"name={folder.name}"]
     process = launch_trapped(again, trace, num_processes)
     wait_for(trace, "step", process)
     process.terminate()
     code, printed = process.end()
     assert code == PREEMPTED, printed
-    assert printed.count("stopped on request; resume=true goes on") == 1
-    assert assert_on_the_way(folder, references[num_processes]) < 20
+    assert printed.count("stopped on request; resume=true continues") == 1
+    assert assert_matches_reference(folder, references[num_processes]) < 20
     resume(folder, again, trace, num_processes, references[num_processes])
 
 
@@ -91,22 +93,22 @@ def test_interrupted_once(words, references, folder, trace, num_processes):
     terminal.press(INTERRUPT)
     code, shown = terminal.end()
     assert code == PREEMPTED, shown
-    assert "stopped on request; resume=true goes on" in shown
-    assert 0 < assert_on_the_way(folder, references[num_processes]) < 20
+    assert "stopped on request; resume=true continues" in shown
+    assert 0 < assert_matches_reference(folder, references[num_processes]) < 20
 
 
 @pytest.mark.parametrize("num_processes", [1, 2])
 def test_terminal_closed(words, references, folder, trace, num_processes):
-    """The progress bar has nowhere to go any more; the checkpoint has."""
+    """The progress bar can no longer be printed; the checkpoint is saved."""
     terminal = open_terminal(words, folder, trace, num_processes)
     terminal.hang_up()
     code, _ = terminal.end()
     assert code == PREEMPTED
-    assert 0 < assert_on_the_way(folder, references[num_processes]) < 20
+    assert 0 < assert_matches_reference(folder, references[num_processes]) < 20
 
 
 def test_interrupted_twice(words, references, folder, trace):
-    """The second time while a step takes long: it ends at once; what is on disk is sound."""
+    """The second time during a long step: it ends at once; the checkpoint on disk is valid."""
     trap = {"place": moments.IN_STEP, "passage": 25, "action": "pause"}
     terminal = open_terminal(words, folder, trace, 1, **trap)
     wait_for(trace, "pause", terminal.process)
@@ -119,12 +121,12 @@ def test_interrupted_twice(words, references, folder, trace):
     assert time.monotonic() - start < 8
     assert "interrupted" in shown
     assert "Traceback" not in shown
-    assert assert_on_the_way(folder, references[1]) == 21  # of the epoch's end
+    assert assert_matches_reference(folder, references[1]) == 21  # the end of the epoch
     resume(folder, [*words, f"name={folder.name}"], trace, 1, references[1])
 
 
-def test_nobody_reads_any_more(words, references, folder, trace):
-    """The reader of a pipe ends (make train | tee): the run goes on, and can be stopped."""
+def test_the_reader_of_the_output_ends(words, references, folder, trace):
+    """The reader of a pipe ends (make train | tee): the run continues to its end."""
     again = [*words, f"name={folder.name}", "runtime.show_progress=true"]
     process = launch_trapped(again, trace)
     wait_for(trace, "step", process)

@@ -1,4 +1,4 @@
-"""make soak tells a training that leaks from one that does not."""
+"""make soak detects a training run that leaks memory and files."""
 
 import sys
 
@@ -11,9 +11,9 @@ def soak(*words):
     return Run([sys.executable, "-m", "scripts.soak", *BRIEF, *words]).end()
 
 
-def test_a_training_that_leaks():
+def test_soak_detects_a_leak():
     code, printed = soak("train=modules=[tests.faults.leak]")
     assert code == 1, printed
-    (verdict,) = [line for line in printed.splitlines() if line.startswith("GROWS: ")]
-    assert "memory from" in verdict
-    assert "files from" in verdict
+    (growth,) = [line for line in printed.splitlines() if line.startswith("GROWS: ")]
+    assert "memory from" in growth
+    assert "files from" in growth

@@ -1,24 +1,24 @@
-"""Questions and answers of any Unicode, each against a second source."""
+"""Questions and answers of any Unicode, compared with a second implementation."""
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from data.accuracy import score_answer
-from data.answers import AnswerList
-from data.normalise import MARKS, clean_whitespace, normalise_answer
-from data.questions import load_questions
-from data.results import check_results, load_results, write_results
-from data.tokenizer import tokenize
-from data.vocabulary import PAD, UNK, Vocabulary
-from scripts.bench.plain_accuracy import repair, score_question, strip_marks
-from tests.data.official_files import make_question, write_questions
+from benchmarks.reference.plain_accuracy import repair, score_question, strip_marks
+from data.text.answer_list import AnswerList
+from data.text.tokenizer import tokenize
+from data.text.vocabulary import PAD, UNK, Vocabulary
+from data.vqa.accuracy import score_answer
+from data.vqa.normalisation import MARKS, clean_whitespace, normalise_answer
+from data.vqa.questions import load_questions
+from data.vqa.results import check_results, load_results, write_results
+from tests.data.vqa.official_files import make_question, write_questions
 from tests.faults.fuzzing import CASES
 
 DROPPED = ".,'!?\"()*#:;"
 ANY = st.text(st.characters(codec="utf-8"), max_size=60)  # all but lone surrogates
-# where the official rules do something: marks, digits, articles, number words, odd spaces
+# what the official rules change: punctuation, digits, articles, number words, spaces
 PIECES = [
     *MARKS, ".", ",", " ", "  ", "\n", "\t", "\r", "\u00a0", "\u3000", "\u2028", "1", "2,0", "٣",
     "a", "an", "the", "The", "ten", "None", "dont", "wont", "İ", "ß", "'", "…",
@@ -32,7 +32,7 @@ def folder(tmp_path_factory):
 
 
 def plain_tokens(question):
-    """The words of a question, character by character."""
+    """The tokens of a question, computed character by character."""
     kept = ["" if c in DROPPED else " " if c in "-/" else c for c in question.lower()]
     return "".join(kept).split()
 
@@ -40,7 +40,7 @@ def plain_tokens(question):
 @settings(max_examples=800)
 @given(st.lists(ANY, min_size=1, max_size=4))
 @example(["İstanbul?", "ﬁne—dash", "\u0000", "ǅ", "ΑΣ"])
-def test_questions_of_any_unicode_become_words_and_back(folder, texts):
+def test_questions_of_any_unicode_are_tokenized_and_read_back(folder, texts):
     CASES["questions"] += 1
     path = folder / "questions.json"
     write_questions(path, [make_question(n, text) for n, text in enumerate(texts)])
@@ -61,7 +61,7 @@ def test_questions_of_any_unicode_become_words_and_back(folder, texts):
 
 @settings(max_examples=500)
 @given(ANY, st.characters(categories=["Cs"]), ANY)
-def test_half_a_character_is_refused_where_it_stands(folder, before, surrogate, after):
+def test_a_lone_surrogate_is_rejected_with_its_position(folder, before, surrogate, after):
     CASES["questions with lone surrogates"] += 1
     text = before + surrogate + after
     path = folder / "halved.json"
@@ -77,7 +77,7 @@ def test_half_a_character_is_refused_where_it_stands(folder, before, surrogate, 
 @example("1,000. a.b.c 3.5.")
 @example("." * 40)
 @example("a the an")
-def test_answers_are_normalised_as_the_plain_transcription_does(answer):
+def test_answers_are_normalised_like_the_plain_transcription(answer):
     CASES["answers"] += 1
     cleaned = answer.replace("\n", " ").replace("\t", " ").strip()
     assert clean_whitespace(answer) == cleaned
@@ -91,7 +91,7 @@ def test_answers_are_normalised_as_the_plain_transcription_does(answer):
     ANSWERS,
     st.integers(0, 4),
 )
-def test_answers_are_scored_as_the_plain_transcription_does(given_, choices, other, pick):
+def test_answers_are_scored_like_the_plain_transcription(given_, choices, other, pick):
     CASES["scores"] += 1
     answers = tuple(given_[n % len(given_)] for n in choices)
     prediction = other if pick == 4 else given_[pick % len(given_)]
@@ -102,7 +102,7 @@ def test_answers_are_scored_as_the_plain_transcription_does(given_, choices, oth
 
 @settings(max_examples=500)
 @given(st.lists(ANY, min_size=1, max_size=6, unique=True))
-def test_result_files_hold_answers_of_any_unicode(folder, answers):
+def test_result_files_keep_answers_of_any_unicode(folder, answers):
     CASES["result files"] += 1
     path = folder / "results.json"
     write_results(path, range(len(answers)), answers)

@@ -1,4 +1,4 @@
-"""Every file of text that is read: a small sound one, its reader, and what must hold after it."""
+"""Every text file format: a small valid file, its reader and a check of the result."""
 
 import json
 from collections.abc import Callable
@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 import torch
 
-from data.answers import AnswerList
-from data.download import read_validator
-from data.embeddings import load_embeddings
-from data.files import read_json
-from data.journal import Journal
-from data.manifest import Manifest
-from data.questions import load_annotations, load_questions
-from data.results import check_results, load_results, write_results
-from data.scan import recall_scan, save_scan
-from data.shapes.metadata import read_backgrounds
-from data.splits import Folder
-from data.vocabulary import Vocabulary
-from mcan.run_folder import RunFolder
+from data.features.journal import Journal
+from data.features.manifest import Manifest
+from data.features.resumable_build import recall_scan, save_scan
+from data.io.atomic_files import read_json
+from data.io.download import read_validator
+from data.shapes.metadata import read_question_metadata
+from data.text.answer_list import AnswerList
+from data.text.embeddings import load_embeddings
+from data.text.published_words import number_words, order
+from data.text.vocabulary import Vocabulary
+from data.vqa.data_folder import DataFolder
+from data.vqa.questions import load_annotations, load_questions
+from data.vqa.results import check_results, load_results, write_results
+from mcan.training.run_folder import RunFolder
 from scripts.paper.measures import read as read_report
 from scripts.paper.runs import Run
-from scripts.published_words import number_words, order
-from tests.data.official_files import (
+from tests.data.vqa.official_files import (
     make_annotation,
     make_question,
     write_annotations,
@@ -38,7 +38,7 @@ ANSWERS = ["yes", "no", "2", "été"]
 
 @dataclass(frozen=True)
 class Format:
-    """`make(path)` writes a sound file, `read(path)` reads it, `check(value)` what must hold."""
+    """`make(path)` writes a valid file, `read(path)` reads it, `check(value)` checks the result."""
 
     name: str
     file: str
@@ -106,7 +106,7 @@ def check_journal(value: Any) -> None:
 
 
 def same_as(expected: Any) -> Callable[[Any], object]:
-    """For what is under a seal: read at all, it is what was written."""
+    """For files with a checksum: if it is read at all, it is what was written."""
 
     def check(value: Any) -> None:
         assert value == expected
@@ -183,7 +183,7 @@ FORMATS = [
         "shapes_metadata.json",
         "shapes_metadata.json",
         write_text(json.dumps(BACKGROUNDS)),
-        lambda path: read_backgrounds(Folder(path.parent)),
+        lambda path: read_question_metadata(DataFolder(path.parent)),
     ),
     Format("manifest", "store.h5", write_text(MANIFEST), lambda path: parse_manifest(path)),
     Format(

@@ -1,7 +1,7 @@
-"""What a run of these tests imports (modules=[tests.faults.trap]): it springs at a chosen moment.
+"""Imported by runs under test (modules=[tests.faults.trap]): injects a fault at a chosen moment.
 
-TRAP (JSON) says at which passage of which place, on which rank, and what happens then; TRACE names
-a file that always says where the run is, for tests that kill it from outside.
+TRAP (JSON) gives the place, how often it must be reached, the rank and the action; TRACE names
+a file that always contains the current place, for tests that kill the run from outside.
 """
 
 import functools
@@ -17,11 +17,12 @@ from typing import Any
 
 import torch
 
-from mcan import checkpoint, run_folder
-from mcan.run_folder import RunFolder
-from mcan.step import Stepper
-from mcan.training import Training
-from scripts import validation
+from mcan import checkpoint
+from mcan.evaluation import evaluation_split
+from mcan.training import run_folder
+from mcan.training.loop import TrainingRun
+from mcan.training.run_folder import RunFolder
+from mcan.training.step import Stepper
 from tests.faults.moments import (
     AFTER_METRICS,
     AT_EPOCH_END,
@@ -40,7 +41,7 @@ step = 0
 
 
 def is_due(place: str) -> bool:
-    """Count a passage; whether the trap was set for it."""
+    """Count that the place was reached; whether the fault is due."""
     passages[place] += 1
     if trace is not None:
         os.pwrite(trace, f"{place}, step {step}".ljust(80).encode(), 0)
@@ -48,21 +49,21 @@ def is_due(place: str) -> bool:
     return (place, passages[place], RANK) == wanted
 
 
-def spring(place: str) -> None:
-    """Do what the trap was set for; the test finds the printed line."""
+def trigger(place: str) -> None:
+    """Perform the action; the test finds the printed line."""
     print(f"TRAP {set_trap['action']}: {place}, step {step}", flush=True)
     ACTIONS[set_trap["action"]]()
 
 
 def make_read_only() -> None:
-    """Mount the run's folder over itself, read-only; files that are open stay writable."""
+    """Mount the run folder over itself, read-only; open files stay writable."""
     folder = set_trap["folder"]
     subprocess.run(["mount", "--bind", folder, folder], check=True)
     subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
 
 
 def pause() -> None:
-    """Take long, and say so in the trace."""
+    """Sleep, and write that into the trace."""
     assert trace is not None
     os.pwrite(trace, b"pause".ljust(80), 0)
     time.sleep(10)
@@ -77,34 +78,34 @@ ACTIONS: dict[str, Callable[[], None]] = {
 
 
 def before(owner: Any, name: str, place: str) -> None:
-    """Pass the place whenever a function is about to be called."""
+    """Reach the place before every call of a function."""
     original = getattr(owner, name)
 
     @functools.wraps(original)
     def wrapped(*arguments: Any, **options: Any) -> Any:
         if is_due(place):
-            spring(place)
+            trigger(place)
         return original(*arguments, **options)
 
     setattr(owner, name, wrapped)
 
 
 def after(owner: Any, name: str, place: str) -> None:
-    """Pass the place whenever a function has returned."""
+    """Reach the place after every call of a function."""
     original = getattr(owner, name)
 
     @functools.wraps(original)
     def wrapped(*arguments: Any, **options: Any) -> Any:
         result = original(*arguments, **options)
         if is_due(place):
-            spring(place)
+            trigger(place)
         return result
 
     setattr(owner, name, wrapped)
 
 
 def follow_steps(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Know the step that is being made."""
+    """Record the current step."""
 
     @functools.wraps(original)
     def wrapped(self: Stepper, batches: Any, number: int, *more: Any) -> Any:
@@ -116,10 +117,10 @@ def follow_steps(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def follow_restoring(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Know the step that a run goes on from."""
+    """Record the step that a run resumes from."""
 
     @functools.wraps(original)
-    def wrapped(self: Training, state: dict[str, Any]) -> Any:
+    def wrapped(self: TrainingRun, state: dict[str, Any]) -> Any:
         global step
         step = state["progress"]["global_step"]
         return original(self, state)
@@ -128,20 +129,20 @@ def follow_restoring(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def pass_batches(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Pass a place at every batch of a validation."""
+    """Reach a place at every batch of the validation."""
 
     @functools.wraps(original)
     def wrapped(*arguments: Any, **options: Any) -> Any:
         for batch in original(*arguments, **options):
             if is_due(IN_VALIDATION):
-                spring(IN_VALIDATION)
+                trigger(IN_VALIDATION)
             yield batch
 
     return wrapped
 
 
 def save_by_halves(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Spring when half of a checkpoint's bytes are in its file."""
+    """Trigger when half of a checkpoint's bytes are in its file."""
 
     def wrapped(content: Any, file: Any, **options: Any) -> None:
         due = str(getattr(file, "name", "")).endswith(".partial") and is_due(IN_WRITING)
@@ -149,28 +150,28 @@ def save_by_halves(original: Callable[..., Any]) -> Callable[..., Any]:
         if due:
             file.truncate(file.tell() // 2)
             file.flush()
-            spring(IN_WRITING)
+            trigger(IN_WRITING)
 
     return wrapped
 
 
 def pass_renaming(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Pass a place whenever a written checkpoint is about to get its name."""
+    """Reach a place before a written checkpoint is renamed."""
 
     def wrapped(source: Any, target: Any, **options: Any) -> None:
         if Path(target).name == "last.pt" and is_due(BEFORE_RENAME):
-            spring(BEFORE_RENAME)
+            trigger(BEFORE_RENAME)
         original(source, target, **options)
 
     return wrapped
 
 
 Stepper.step = follow_steps(Stepper.step)  # type: ignore[method-assign]
-Training.restore = follow_restoring(Training.restore)  # type: ignore[method-assign]
+TrainingRun.restore = follow_restoring(TrainingRun.restore)  # type: ignore[method-assign]
 before(Stepper, "_update", IN_STEP)
-validation.iterate_split = pass_batches(validation.iterate_split)
+evaluation_split.iterate_split = pass_batches(evaluation_split.iterate_split)
 torch.save = save_by_halves(torch.save)
 checkpoint.os.replace = pass_renaming(os.replace)
 before(run_folder, "link_checkpoint", BETWEEN_NAMES)
 after(RunFolder, "keep_metrics", AFTER_METRICS)
-after(Training, "_finish_epoch", AT_EPOCH_END)
+after(TrainingRun, "finish_epoch", AT_EPOCH_END)

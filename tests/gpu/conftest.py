@@ -1,5 +1,5 @@
-"""Tests of what only a GPU can show. Each runs on the CPU too where it has a meaning there, so that
-its own code is known to work before it meets a GPU."""
+"""Tests that need a GPU. Each also runs on the CPU where that is meaningful, so that its code
+is known to work before it is run on a GPU."""
 
 import pytest
 import torch

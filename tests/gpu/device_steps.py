@@ -1,4 +1,4 @@
-"""Steps of a small model on any device, from batches that lie where a loader would leave them."""
+"""Steps of a small model on any device, with batches in the memory that a loader would use."""
 
 import contextlib
 import dataclasses
@@ -9,10 +9,15 @@ import torch
 
 import attention
 import mcan
-from data.batches import Piece
-from mcan.processes import World
-from mcan.step import Stepper
-from tests.mcan.small_steps import GLOBAL_BATCHES, SmallBatch, make_stepper, pieces_of, take
+from data.batching.sampler import Piece
+from mcan.runtime.distributed import World
+from mcan.training.step import Stepper
+from tests.mcan.training.small_steps import (
+    SmallBatch,
+    make_stepper,
+    take,
+    take_steps,
+)
 
 SIZES = mcan.Sizes(
     num_words=12, num_answers=6, num_features=5, embedding=16, hidden=32, num_layers=1,
@@ -27,7 +32,7 @@ def build(device: torch.device, head: str = "multimodal", dropout: float = 0.0) 
 
 
 def take_pinned(piece: Piece, device: torch.device, broken: tuple[int, ...] = ()) -> SmallBatch:
-    """A batch of float16 features, in pinned memory if it is to go to a GPU."""
+    """A batch of float16 features, in pinned memory for a GPU."""
     batch = take(piece, broken)
     changed = {"features": batch.features.half()}
     if device.type == "cuda":
@@ -37,28 +42,19 @@ def take_pinned(piece: Piece, device: torch.device, broken: tuple[int, ...] = ()
 
 
 def start(device: torch.device, head: str, **options: Any) -> tuple[mcan.MCAN, Stepper]:
-    """A model and what steps it, alone."""
+    """A model and its stepper, in a single process."""
     model = build(device, head, options.pop("dropout", 0.0))
     return model, make_stepper(model, World(0, 1, device), **options)
 
 
-def take_steps(world: World, num_micro_batches: int) -> dict[str, Any]:
-    """Weights, gradients and losses of several steps in float64, on the CPU in the end."""
-    model = build(world.device).double()
-    stepper = make_stepper(model, world)
-    gradients, losses = [], []
-    for step, rows in enumerate(GLOBAL_BATCHES):
-        batches = [take(piece) for piece in pieces_of(rows, world, num_micro_batches)]
-        reading = stepper.step(batches, step, rate=1e-3, stop=False).read()
-        losses.append((reading.loss, reading.num_questions, reading.gradient_norm))
-        gradients.append({name: p.grad.cpu() for name, p in model.named_parameters()})
-    weights = {name: weight.cpu() for name, weight in model.state_dict().items()}
-    return {"weights": weights, "gradients": gradients, "losses": losses}
+def take_device_steps(world: World, num_micro_batches: int) -> dict[str, Any]:
+    """Several steps of the model in float64."""
+    return take_steps(world, num_micro_batches, build(world.device).double())
 
 
 @contextlib.contextmanager
-def refusing_to_wait(device: torch.device) -> Iterator[None]:
-    """On CUDA an operation that waits for the device raises inside."""
+def synchronisation_forbidden(device: torch.device) -> Iterator[None]:
+    """On CUDA, an operation that synchronises with the device raises an error."""
     if device.type != "cuda":
         yield
         return

@@ -1,12 +1,12 @@
-"""Features on their way to a GPU: whole batches, however late the device fetches them."""
+"""Features copied to a GPU: the batches are right even if the device copies them late."""
 
 import pytest
 import torch
 
-from data.batches import TrainingBatches
-from data.loader import Loader
-from data.store_set import open_stores
-from tests.data.sample_features import ask, write_sample
+from data.batching.loader import Loader
+from data.batching.sampler import TrainingBatches
+from data.features.store_set import open_stores
+from tests.data.features.sample_features import ask, write_sample
 
 IMAGES = [3, 7, 12, 20, 21, 30, 7, 7, 3, 12, 30, 21, 20] * 3
 
@@ -23,8 +23,8 @@ def pieces(loader):
 
 
 @pytest.mark.parametrize("num_threads", [0, 2])
-def test_copies_that_a_busy_gpu_makes_late_hold_the_right_batches(device, stores, num_threads):
-    """A buffer that is not held would be overwritten while the device sleeps before its copy."""
+def test_late_copies_of_a_busy_gpu_hold_the_right_batches(device, stores, num_threads):
+    """A buffer released too early would be overwritten while the device sleeps before its copy."""
     plain = Loader(stores, ask(IMAGES), num_answers=4, num_threads=0)
     expected = [
         (batch.features.clone(), batch.tokens.clone(), batch.targets.clone())
@@ -42,7 +42,7 @@ def test_copies_that_a_busy_gpu_makes_late_hold_the_right_batches(device, stores
         if is_cuda:
             done = torch.cuda.Event()
             done.record()
-            batch.hold(done.synchronize)
+            batch.keep_until(done.synchronize)
         else:
             copies[-1] = tuple(tensor.clone() for tensor in copies[-1])
     assert len(copies) == len(expected)

@@ -1,4 +1,4 @@
-"""What a head keeps for its gradient: little beside the features it attends to."""
+"""The memory of a head: less than another copy of the features."""
 
 import weakref
 
@@ -14,7 +14,7 @@ VALUES = 4 * BATCH * SIZE[0] * SIZE[1] * HIDDEN  # bytes of the cells' features 
 
 
 class LiveBytes(TorchDispatchMode):
-    """The bytes of tensors that were made inside and are still there, and the most there were."""
+    """The bytes of live tensors that were created inside, and their maximum."""
 
     def __init__(self):
         super().__init__()
@@ -40,7 +40,7 @@ class LiveBytes(TorchDispatchMode):
 
 
 def measure(device, work):
-    """The most bytes that `work` held at a time beyond what was there before."""
+    """The peak of bytes that `work` allocates."""
     if device.type == "cuda":
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
@@ -62,7 +62,7 @@ def inputs(device):
     return scores, values, attention.Grid.of([SIZE] * BATCH, device=device)
 
 
-def test_the_yardstick_sees_what_is_held(device):
+def test_the_measurement_counts_live_tensors(device):
     def hold_two_of_three():
         first = torch.zeros(1000, 1000, device=device)
         second = first + 1

@@ -1,4 +1,4 @@
-"""Whole runs on a GPU: killed and resumed to the same bits; the CPU's answers to its checkpoint."""
+"""Whole runs on a GPU: killed and resumed, bit-identical."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ from tests.small_runs import (
     wait_for_step,
 )
 
-# The same test on the CPU is in tests/scripts/test_train.py, made of the same parts.
+# tests/scripts/test_train.py has the same test for the CPU.
 pytestmark = [pytest.mark.cuda, pytest.mark.filterwarnings("ignore:a constant image")]
 
 
@@ -26,7 +26,9 @@ def run(words, *more, processes=1):
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("num_processes", [1, 2])
-def test_a_killed_run_resumes_to_the_same_bits(small_dataset, tmp_path, precision, num_processes):
+def test_a_killed_and_resumed_run_is_bit_identical(
+    small_dataset, tmp_path, precision, num_processes
+):
     """With runtime.deterministic=true, dropout and the multimodal head."""
     if num_processes > torch.cuda.device_count():
         pytest.skip("fewer than two GPUs")
@@ -44,8 +46,8 @@ def test_a_killed_run_resumes_to_the_same_bits(small_dataset, tmp_path, precisio
     assert_same(end_state(tmp_path / "killed"), end_state(tmp_path / "whole"))
 
 
-def test_two_runs_of_one_seed_end_alike(small_dataset, tmp_path):
-    """Else the test above could pass by chance: nothing in them depends on time."""
+def test_two_runs_with_one_seed_are_bit_identical(small_dataset, tmp_path):
+    """Nothing in a run depends on time; otherwise the test above could pass by chance."""
     more = ["runtime.device=cuda", "runtime.deterministic=true", "optim.epochs=1"]
     words = settings(small_dataset, tmp_path, *more)
     for name in ("first", "second"):

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from mcan.processes import World
+from mcan.runtime.distributed import World
 from scripts.evaluate import evaluate
 from scripts.export import export
 from scripts.select_lambda import select_lambda
-from tests.mcan.together import run_together
+from tests.mcan.runtime.together import run_together
 from tests.small_models import compose, listing
 
 WORK = {"evaluate": evaluate, "export": export, "select_lambda": select_lambda}
@@ -19,7 +19,7 @@ OPTIONS = {
     "export": [],
     "select_lambda": ["grid.count=2", "folds=3"],
 }
-CHANGING = {"answers_per_second", "num_processes"}
+CHANGING = {"validation_questions_per_second", "num_processes"}
 
 
 def answer_all(world: World, run: Path, other: Path, folder: Path) -> None:

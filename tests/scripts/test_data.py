@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from data.splits import Folder
+from data.vqa.data_folder import DataFolder
+from data.vqa.layout import LAYOUTS
 from scripts import data
-from tests.data.loopback import Site, serve
+from tests.data.io.loopback import Site, serve
 from tests.data.sample_folder import add_images, fill_folder
-from tests.data.test_vqa_v2 import publish
+from tests.data.vqa.test_vqa_v2 import publish
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
@@ -35,7 +36,7 @@ def test_vqa_v2_is_fetched_and_words_are_built(
     assert "built" in first
     assert "172 + 84 + 169 GB" in first
     assert "kept" in second
-    assert Folder(root).answers.is_file()
+    assert DataFolder(root).answers.is_file()
 
 
 def test_a_missing_server_ends_in_one_sentence_and_code_two(
@@ -77,7 +78,7 @@ def test_malformed_json_of_a_custom_folder_is_named(
     assert f"{folder.questions('train')} is not valid JSON" in capsys.readouterr().err
 
 
-def test_shapes_refuses_a_folder_of_other_files(
+def test_shapes_rejects_a_folder_of_other_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill_folder(tmp_path)
@@ -95,4 +96,25 @@ def test_a_list_kept_from_another_threshold_is_noticed(
     assert "notice" not in capsys.readouterr().out
     assert run(monkeypatch, *words, "data.answers_more_than=3") == 0
     shown = capsys.readouterr().out
-    assert "answers.json was built with data.answers_more_than=8, not 3; delete it" in shown
+    assert "answers.json was built with data.min_answer_count=9, not 4; delete it" in shown
+
+
+LAYOUT = """
+from data.vqa.layout import Layout, register_layout
+
+register_layout("mine", Layout(questions="{split}/q.json", annotations="{split}/a.json"))
+"""
+
+
+def test_a_folder_with_file_names_of_ones_own_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(LAYOUTS, "values", dict(LAYOUTS.values))  # other tests do not see it
+    (tmp_path / "layout_of_mine.py").write_text(LAYOUT)
+    monkeypatch.syspath_prepend(tmp_path)
+    words = ["data=custom", f"data.root={tmp_path / 'data'}", "data.layout=mine"]
+    assert run(monkeypatch, *words, "modules=[layout_of_mine]") == 2  # there is no folder yet
+    fill_folder(tmp_path / "data", layout="mine")
+    assert run(monkeypatch, *words, "modules=[layout_of_mine]") == 0
+    assert (tmp_path / "data" / "val" / "q.json").is_file()
+    assert "val: 20 questions about 20 images, annotations" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""make doctor, through its entry point, on sound folders and on deliberately broken ones."""
+"""make doctor, through its entry point, on valid folders and on deliberately broken ones."""
 
 import json
 import os
@@ -9,40 +9,46 @@ import numpy as np
 import pytest
 import torch
 
-from data.splits import Folder
-from data.store import FeatureStore
-from data.store_writer import StoreWriter
+from data.features.reader import FeatureStore
+from data.features.writer import StoreWriter
+from data.vqa.data_folder import DataFolder
+from data.vqa.layout import LAYOUTS, Layout, register_layout
 from scripts.data import main as make_data
 from scripts.doctor.__main__ import main
+from scripts.doctor.environment import check_versions
 from scripts.doctor.gpus import Device, Machine, check_gpus, check_memory
-from scripts.doctor.reading import is_cached, read_images
-from scripts.doctor.storage import check_file_system, find_file_system, judge_rate
-from scripts.doctor.surroundings import check_versions
+from scripts.doctor.read_speed import check_rate, is_cached, read_images
+from scripts.doctor.storage import check_file_system, find_file_system
 from tests.small_models import listing, run_here
 
 
 @pytest.fixture
 def folder(small_dataset, tmp_path):
-    """A sound data folder that a test may break."""
+    """A valid data folder that a test may break."""
     shutil.copytree(small_dataset, tmp_path / "data", ignore=shutil.ignore_patterns("images"))
-    return Folder(tmp_path / "data")
+    return DataFolder(tmp_path / "data")
 
 
-def examine(folder, *overrides, runs=None):
+def examine(folder, *overrides):
     """The exit code, and everything that was printed."""
-    runs = runs or folder.root.parent / "runs"
+    runs = folder.root.parent / "runs"
     settings = ["data=custom", f"data.root={folder.root}", f"runs={runs}", "runtime.device=cpu"]
     code, printed, error = run_here(main, *settings, *overrides, quiet=[])
     assert error == ""
     return code, printed
 
 
-def problems(printed):
-    return [line[9:] for line in printed.splitlines() if line.startswith("PROBLEM")]
+def findings(printed, level):
+    return [line[9:] for line in printed.splitlines() if line.startswith(level)]
 
 
-def warnings(printed):
-    return [line[9:] for line in printed.splitlines() if line.startswith("WARNING")]
+def find_problems(folder, *overrides):
+    """The problems, which the exit code must agree with."""
+    code, printed = examine(folder, *overrides)
+    problems = findings(printed, "PROBLEM")
+    assert code == bool(problems)
+    assert printed.count("→") >= len(problems)  # each with what to do
+    return problems
 
 
 def change_json(path, change):
@@ -51,11 +57,11 @@ def change_json(path, change):
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
-def test_a_sound_folder_has_no_problem_and_nothing_is_written(folder):
+def test_a_valid_folder_has_no_problem_and_nothing_is_written(folder):
     before = listing(folder.root.parent)
     code, printed = examine(folder)
     assert code == 0
-    assert problems(printed) == []
+    assert findings(printed, "PROBLEM") == []
     assert "train: every question's image has features" in printed
     assert "val: every question's image has features" in printed
     assert "test: every question's image has features" in printed
@@ -75,9 +81,7 @@ def test_an_image_without_features_is_a_problem_with_its_id(folder):
 
     change_json(folder.questions("train"), move)
     change_json(folder.annotations("train"), move)
-    code, printed = examine(folder)
-    assert code == 1
-    (problem,) = problems(printed)
+    (problem,) = find_problems(folder)
     assert "lacks 1 of" in problem
     assert "987654" in problem
 
@@ -85,9 +89,7 @@ def test_an_image_without_features_is_a_problem_with_its_id(folder):
 def test_a_truncated_store_is_a_problem(folder):
     store = folder.store("val")
     os.truncate(store, store.stat().st_size - 1000)
-    code, printed = examine(folder)
-    assert code == 1
-    (problem,) = problems(printed)
+    (problem,) = find_problems(folder)
     assert "truncated" in problem
     assert str(store) in problem
 
@@ -98,9 +100,7 @@ def test_changed_rows_are_found_by_their_checksums(folder):
     with open(folder.store("train"), "r+b") as file:
         file.seek(place)
         file.write(b"\x01\x02\x03\x04")
-    code, printed = examine(folder)
-    assert code == 1
-    (problem,) = problems(printed)
+    (problem,) = find_problems(folder)
     assert "1 of the images that were read do not match their checksums" in problem
 
 
@@ -114,17 +114,14 @@ def test_changed_rows_are_found_by_their_checksums(folder):
 )
 def test_a_missing_file_is_a_problem_that_names_it(folder, path, message):
     path(folder).unlink()
-    code, printed = examine(folder)
-    assert code == 1
-    assert any(message in problem and path(folder).name in problem for problem in problems(printed))
-    assert "→" in printed
+    assert any(
+        message in problem and path(folder).name in problem for problem in find_problems(folder)
+    )
 
 
 def test_annotations_of_other_questions_are_a_problem(folder):
     change_json(folder.annotations("val"), lambda content: content["annotations"].pop())
-    code, printed = examine(folder)
-    assert code == 1
-    assert "1 questions have no annotation" in problems(printed)[0]
+    assert "1 questions have no annotation" in find_problems(folder)[0]
 
 
 def test_stores_of_two_backbones_are_a_problem(folder):
@@ -136,9 +133,7 @@ def test_stores_of_two_backbones_are_a_problem(folder):
     with StoreWriter(folder.store("val"), sizes, width, source="test", backbone="R-50") as writer:
         for image_id, each in rows.items():
             writer.write(image_id, each)
-    code, printed = examine(folder)
-    assert code == 1
-    assert "backbone R-50" in problems(printed)[0]
+    assert "backbone R-50" in find_problems(folder)[0]
 
 
 def test_words_of_other_questions_are_a_warning_and_damaged_ones_a_problem(folder):
@@ -150,58 +145,46 @@ def test_words_of_other_questions_are_a_warning_and_damaged_ones_a_problem(folde
     change_json(folder.questions("train"), rename)
     code, printed = examine(folder)
     assert code == 0
-    assert any("0.00% of the words" in each for each in warnings(printed))
+    assert any("0.00% of the words" in each for each in findings(printed, "WARNING"))
     folder.vocabulary.write_text("{}")
-    code, printed = examine(folder)
-    assert code == 1
-    assert "vocabulary.json" in problems(printed)[0]
-
-
-def test_answers_too_rare_for_the_list_are_a_problem_before_it_is_built(folder):
-    folder.answers.unlink(missing_ok=True)
-    code, printed = examine(folder, "data.answers_more_than=100000")
-    assert code == 1
-    assert "occurs more than 100000 times" in problems(printed)[0]
+    assert "vocabulary.json" in find_problems(folder)[0]
 
 
 def test_a_folder_of_runs_that_cannot_be_written_is_a_problem(folder, tmp_path):
-    (tmp_path / "file").write_text("")
-    code, printed = examine(folder, runs=tmp_path / "file" / "runs")
-    assert code == 1
-    assert "is a file, not a folder" in problems(printed)[0]
     kept = tmp_path / "kept"
     kept.mkdir(mode=0o555)
     place = kept if os.geteuid() else Path("/proc")  # nothing else is read-only to root
-    code, printed = examine(folder, runs=place / "runs")
-    assert code == 1
-    assert f"{place} cannot hold runs" in problems(printed)[0]
+    assert f"{place} cannot hold runs" in find_problems(folder, f"runs={place}/runs")[0]
 
 
-def test_too_little_room_for_the_checkpoints_is_a_problem(folder):
-    code, printed = examine(folder, "runtime.keep=100000000")
-    assert code == 1
-    assert "keeping 100000002 checkpoints needs" in problems(printed)[0]
-
-
-def test_staging_needs_a_folder_and_counts_what_is_still_to_be_copied(folder, tmp_path):
-    code, printed = examine(folder, f"runtime.stage_to={tmp_path}/scratch")
-    assert code == 0
-    assert "of stores still to be copied" in printed
+@pytest.mark.parametrize(
+    ("overrides", "messages"),
+    [
+        (["data.min_answer_count=100000"], ["occurs 100000 times"]),
+        (["runs={file}/runs"], ["is a file, not a folder"]),
+        (["runtime.keep=100000000"], ["keeping 100000002 checkpoints needs"]),
+        (["runtime.stage_to={file}"], ["is a file, not a folder"]),
+        (["glove=nowhere.txt", "init_from=nowhere.pt"], ["nowhere.txt", "nowhere.pt"]),
+        (["runtime.device=null", "gpus=1000"], ["1000 GPUs"]),
+    ],
+)
+def test_settings_that_training_would_fail_with_are_problems(folder, tmp_path, overrides, messages):
     (tmp_path / "file").write_text("")
-    code, printed = examine(folder, f"runtime.stage_to={tmp_path}/file")
-    assert code == 1
-    assert "is a file, not a folder" in problems(printed)[0]
+    folder.answers.unlink(missing_ok=True)
+    problems = find_problems(folder, *[each.format(file=tmp_path / "file") for each in overrides])
+    for problem, message in zip(problems, messages, strict=False):
+        assert message in problem
+    assert len(problems) >= len(messages)
 
 
-def test_starting_points_that_are_not_there_are_problems(folder, multimodal_run):
-    code, printed = examine(folder, "glove=nowhere.txt", "init_from=nowhere.pt")
-    assert code == 1
-    assert ["nowhere.txt" in problems(printed)[0], "nowhere.pt" in problems(printed)[1]] == [
-        True
-    ] * 2
-    code, printed = examine(folder, f"init_from={multimodal_run}/best.pt")
+def test_a_checkpoint_and_a_folder_for_staging_that_fit_are_reported(
+    folder, multimodal_run, tmp_path
+):
+    words = [f"init_from={multimodal_run}/best.pt", f"runtime.stage_to={tmp_path}/scratch"]
+    code, printed = examine(folder, *words)
     assert code == 0
-    assert "is sound and has the words of this data" in printed
+    assert "is valid and has the words of this data" in printed
+    assert "of stores still to be copied" in printed
 
 
 def test_before_any_data_it_says_how_to_get_some(tmp_path):
@@ -221,21 +204,17 @@ def test_vqa_v2_with_questions_alone_asks_for_features(folder):
     shutil.rmtree(folder.root / "features")
     code, printed = examine(folder, "data=vqa_v2", f"data.root={folder.root}")
     assert code == 1
-    assert sum("there is no feature store" in each for each in problems(printed)) == 2
-    assert any("test2015.h5" in each for each in warnings(printed))
+    assert sum("there is no feature store" in each for each in findings(printed, "PROBLEM")) == 2
+    assert any("test2015.h5" in each for each in findings(printed, "WARNING"))
 
 
-def test_gpus_that_are_not_there_are_a_problem_only_when_asked_for(folder):
-    many = 1000
-    code, printed = examine(folder, "runtime.device=null", f"gpus={many}")
-    assert code == 1
-    assert f"{many} GPUs" in problems(printed)[0]
+def test_without_a_gpu_a_run_that_does_not_ask_for_one_gets_a_warning(folder):
     code, printed = examine(folder, "runtime.device=null")
     assert code == 0
     there = torch.cuda.is_available()
     assert ("GPU 0: " in printed) == there
     assert "a step takes about 0.0 GB of a GPU" in printed
-    assert any("there is no GPU here" in each for each in warnings(printed)) != there
+    assert any("there is no GPU here" in each for each in findings(printed, "WARNING")) != there
 
 
 @pytest.mark.parametrize(
@@ -258,10 +237,10 @@ def levels(machine, wanted=1, device=None):
     return [finding.level for finding in check_gpus(machine, wanted, device)]
 
 
-def test_gpus_are_judged_by_number_architecture_and_driver():
-    sound = Machine((A100, A100), DRIVER, "13.0", ("sm_75", "sm_80", "sm_90"), "2.28")
-    assert levels(sound, 2) == ["OK"] * 3
-    assert levels(sound, 4).count("PROBLEM") == 1
+def test_gpus_are_checked_by_number_architecture_and_driver():
+    two = Machine((A100, A100), DRIVER, "13.0", ("sm_75", "sm_80", "sm_90"), "2.28")
+    assert levels(two, 2) == ["OK"] * 3
+    assert levels(two, 4).count("PROBLEM") == 1
     # newer cards run the kernels of their own generation, other generations have none
     later = Device("A6000", 48_000_000_000, (8, 6), True)
     assert levels(Machine((later,), DRIVER, "13.0", ("sm_80",), "2")) == ["OK", "OK"]
@@ -274,12 +253,12 @@ def test_gpus_are_judged_by_number_architecture_and_driver():
 
 def test_a_step_that_does_not_fit_the_smallest_gpu_is_a_problem():
     machine = Machine((A100, V100), DRIVER, "12.6", ("sm_70", "sm_80"), "2")
-    assert [each.level for each in check_memory(machine, 14_000_000_000)] == ["OK"]
-    (finding,) = check_memory(machine, 15_000_000_000)
+    assert check_memory(machine, 14_000_000_000).level == "OK"
+    finding = check_memory(machine, 15_000_000_000)
     assert finding.level == "PROBLEM"
     assert "the smallest has 16.0 GB" in finding.text
     assert "runtime.micro_batches" in finding.advice
-    assert [each.level for each in check_memory(Machine((), "", "", (), ""), 10**15)] == ["OK"]
+    assert check_memory(Machine((), "", "", (), ""), 10**15).level == "OK"
 
 
 def test_versions_are_compared_with_the_pinned_ones(tmp_path):
@@ -311,14 +290,14 @@ def test_a_memory_map_over_a_network_is_a_warning(folder, tmp_path):
 def test_a_slow_disk_is_a_warning_in_hours(folder):
     with FeatureStore(folder.store("val")) as store:
         image = store.header.data_bytes / len(store)
-        assert judge_rate(store, rate=image, num_questions=3600).level == "OK"
-        slow = judge_rate(store, rate=image, num_questions=3 * 3600)
+        assert check_rate(store, rate=image, num_questions=3600).level == "OK"
+        slow = check_rate(store, rate=image, num_questions=3 * 3600)
     assert slow.level == "WARNING"
-    assert "3.00 h an epoch" in slow.text
+    assert "3.00 h per epoch" in slow.text
 
 
 @pytest.mark.parametrize("reader", ["mmap", "pread"])
-def test_a_sample_is_read_with_the_trainings_reader_and_its_damage_named(folder, reader):
+def test_a_sample_is_read_with_the_runs_reader_and_its_damage_named(folder, reader):
     with FeatureStore(folder.store("val"), reader) as store:
         rate, damaged = read_images(store, range(len(store)), num_threads=2)
         assert rate > 0
@@ -327,3 +306,14 @@ def test_a_sample_is_read_with_the_trainings_reader_and_its_damage_named(folder,
         store.checksums = np.array(store.checksums)
         store.checksums[2] += 1
         assert read_images(store, range(len(store)), 1)[1] == [int(store.image_ids[2])]
+
+
+def test_a_layout_without_a_test_split_has_no_problem(folder, monkeypatch):
+    monkeypatch.setattr(LAYOUTS, "values", dict(LAYOUTS.values))
+    subtypes = {"train": ("train2014", "train2014"), "minival": ("val2014", "val2014")}
+    register_layout("mine", Layout(subtypes=subtypes, annotated=("train", "minival")))
+    words = ["data.layout=mine", "val_split=minival"]
+    assert find_problems(folder, *words) == []
+    code, _, error = run_here(main, "data=custom", f"data.root={folder.root}", *words[:1], quiet=[])
+    assert (code, error.count("\n")) == (2, 1)
+    assert "there is no split 'val'; choose from train, minival" in error

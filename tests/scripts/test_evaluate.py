@@ -1,4 +1,4 @@
-"""make evaluate: its digits, its files, and what it refuses."""
+"""make evaluate: its digits, its files, and what it rejects."""
 
 import json
 import shutil
@@ -7,17 +7,18 @@ import pytest
 import torch
 
 from attention import Grid
-from data.accuracy import score_answer
-from data.questions import load_annotations, load_questions
-from data.results import load_results
-from data.splits import Folder
-from data.store import FeatureStore
+from data.features.reader import FeatureStore
+from data.vqa.accuracy import score_answer
+from data.vqa.data_folder import DataFolder
+from data.vqa.questions import load_questions
+from data.vqa.results import load_results
 from mcan.checkpoint import load_checkpoint
+from mcan.evaluation.metrics import METRICS
+from mcan.evaluation.trained_model import load_trained
 from scripts import evaluate, score
-from scripts.evaluation import read_questions
-from scripts.trained import load_trained
 from tests.data.sample_folder import fill_folder
 from tests.small_models import listing, run_here
+from tests.small_runs import without_times
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
@@ -46,7 +47,7 @@ def test_there_are_a_report_and_a_result_file_of_the_official_name(evaluated):
 def test_the_result_file_scored_by_itself_gives_the_digits_of_the_report(
     evaluated, report, small_dataset, tmp_path
 ):
-    folder = Folder(small_dataset)
+    folder = DataFolder(small_dataset)
     results = evaluated[0] / "vqa_OpenEnded_mscoco_val2014_peaky_results.json"
     words = [
         f"questions={folder.questions('val')}",
@@ -68,7 +69,7 @@ def test_answers_and_components_are_those_of_one_question_at_a_time(
 ):
     """The plain forward, without batches, shared images or gathering."""
     trained = load_trained(peaky_run, changed={"lam": 0.3})
-    folder = Folder(small_dataset)
+    folder = DataFolder(small_dataset)
     results = load_results(evaluated[0] / "vqa_OpenEnded_mscoco_val2014_peaky_results.json")
     objects = json.loads((small_dataset / "shapes_metadata.json").read_text())["questions"]
     store = FeatureStore(folder.store("val"))
@@ -77,9 +78,9 @@ def test_answers_and_components_are_those_of_one_question_at_a_time(
     for number, image_id, text in zip(
         questions.ids.tolist(), questions.image_ids.tolist(), questions.texts, strict=True
     ):
-        tokens = torch.tensor([trained.words.vocabulary.encode(text, 14)])
+        tokens = torch.tensor([trained.words.encode(text)])
         features = torch.from_numpy(store.rows(image_id).copy())[None].float()
-        question, attended = trained.model.look(features, Grid.of([store.size(image_id)]), tokens)
+        question, attended = trained.model.attend(features, Grid.of([store.size(image_id)]), tokens)
         best = trained.model.answer(question, attended.context).argmax()
         assert trained.words.answers.words[int(best)] == results[number]
         count = int(attended.mixture.num_components)
@@ -91,13 +92,13 @@ def test_answers_and_components_are_those_of_one_question_at_a_time(
             groups["one object" if num_objects == 1 else "several objects"].append(count)
     store.close()
     counts = [chosen.count(k) for k in (1, 2, 3, 4)]
-    assert report["components"]["all questions"]["counts"] == counts
+    assert report["component_counts"] == counts
+    assert report["component_shares"] == [round(100 * count / 60, 2) for count in counts]
     assert sum(count > 0 for count in counts) >= 3  # K* really varies
     for name, group in groups.items():
-        described = report["components"][name]
-        assert described["questions"] == len(group) > 0
-        assert described["counts"] == [group.count(k) for k in (1, 2, 3, 4)]
-        assert described["shares"][0] == round(100 * group.count(1) / len(group), 2)
+        assert group
+        described = report["component_counts_by_objects"][name]
+        assert described == [group.count(k) for k in (1, 2, 3, 4)]
     assert report["collapsed_share"] == round(collapsed / sum(chosen), 4)
 
 
@@ -106,7 +107,7 @@ def test_the_report_says_what_was_evaluated_and_how_fast(report, peaky_run, smal
     assert report["attention"]["lam"] == 0.3
     assert (report["split"], report["data"]) == ("val", str(small_dataset))
     assert (report["num_questions"], report["trained_on"]) == (60, [])
-    assert report["answers_per_second"] > 0
+    assert report["validation_questions_per_second"] > 0
 
 
 def test_what_is_printed_has_the_accuracy_the_shares_and_the_files(evaluated, report):
@@ -117,28 +118,25 @@ def test_what_is_printed_has_the_accuracy_the_shares_and_the_files(evaluated, re
     assert str(folder / "val.json") in printed
 
 
-def test_accuracy_by_objects_is_the_mean_over_those_questions(report, evaluated, small_dataset):
-    results = load_results(evaluated[0] / "vqa_OpenEnded_mscoco_val2014_peaky_results.json")
-    objects = json.loads((small_dataset / "shapes_metadata.json").read_text())["questions"]
-    several = [
-        score_answer(results[each.question_id], each.answers)
-        for each in load_annotations([Folder(small_dataset).annotations("val")])
-        if len(objects[str(each.question_id)]["objects"]) > 1
-    ]
-    assert report["accuracy_by_objects"]["several objects"] == round(
-        100 * sum(several) / len(several), 2
-    )
+def name_objects(question):
+    names = ("no object", "one object", "several objects")
+    return names[min(2, len(question["objects"]))]
 
 
-def test_accuracy_by_template_is_the_mean_over_those_questions(report, evaluated, small_dataset):
+@pytest.mark.parametrize(
+    ("metric", "group_of"),
+    [("accuracy_by_objects", name_objects), ("accuracy_by_template", lambda q: q["template"])],
+)
+def test_the_accuracy_of_a_group_is_the_mean_over_its_questions(
+    report, evaluated, small_dataset, metric, group_of
+):
     metadata = json.loads((small_dataset / "shapes_metadata.json").read_text())["questions"]
     answers = load_results(evaluated[0] / "vqa_OpenEnded_mscoco_val2014_peaky_results.json")
     expected = {}
-    for each in load_annotations([Folder(small_dataset).annotations("val")]):
-        template = metadata[str(each.question_id)]["template"]
+    for each in DataFolder(small_dataset).read_annotations("val"):
         accuracy = score_answer(answers[each.question_id], each.answers)
-        expected.setdefault(template, []).append(accuracy)
-    assert report["accuracy_by_template"] == {
+        expected.setdefault(group_of(metadata[str(each.question_id)]), []).append(accuracy)
+    assert report[metric] == {
         name: pytest.approx(100 * sum(group) / len(group), abs=0.006)
         for name, group in expected.items()
     }
@@ -160,16 +158,41 @@ def test_other_images_are_shown_to_every_question_as_a_control(
     assert seen != unseen
 
 
-def test_validation_during_training_had_the_same_accuracy(multimodal_run, tmp_path):
+def test_validation_during_training_wrote_the_same_names_and_values(multimodal_run, tmp_path):
     code, _, error = run_here(
         evaluate.main, f"checkpoint={multimodal_run / 'last.pt'}", f"output={tmp_path}"
     )
     assert (code, error) == (0, "")
-    line = load_checkpoint(multimodal_run / "last.pt")["lines"][-1]
+    line = without_times(load_checkpoint(multimodal_run / "last.pt")["lines"][-1])
+    report = without_times(json.loads((tmp_path / "val.json").read_text()))
+    shared = line.keys() & report.keys()
+    assert shared >= {"accuracy", "component_shares", "collapsed_share", "accuracy_by_template"}
+    assert {name for name in report if "accuracy" in name or "component" in name} <= shared
+    assert {name: line[name] for name in shared - {"epoch"}} == {
+        name: report[name] for name in shared - {"epoch"}
+    }
+
+
+MODULE = """
+from mcan.evaluation.metrics import register_metric
+
+@register_metric("length")
+def answer_length(answered):
+    assert answered.answers.keys() == {each.question_id for each in answered.annotations}
+    return {"mean_answer_length": sum(map(len, answered.answers.values())) / len(answered.answers)}
+"""
+
+
+def test_a_metric_of_a_users_module_is_in_the_report(discrete_run, tmp_path, monkeypatch):
+    (tmp_path / "my_metric.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(METRICS, "values", dict(METRICS.values))  # other tests do not see it
+    words = f"checkpoint={discrete_run}", f"output={tmp_path}", "modules=[my_metric]"
+    assert run_here(evaluate.main, *words)[0] == 0
     report = json.loads((tmp_path / "val.json").read_text())
-    assert report["accuracy"] == line["accuracy"]
-    assert report["accuracy_by_answer_type"] == line["accuracy_by_type"]
-    assert report["collapsed_share"] == line["collapsed_share"]
+    results = json.loads(next(tmp_path.glob("vqa*_results.json")).read_text())
+    mean = sum(len(each["answer"]) for each in results) / len(results)
+    assert report["mean_answer_length"] == pytest.approx(mean)
 
 
 def test_discrete_attention_is_evaluated_without_components_beside_its_checkpoint(
@@ -184,7 +207,7 @@ def test_discrete_attention_is_evaluated_without_components_beside_its_checkpoin
     assert "trained on train" in printed
     report = json.loads((run / "evaluate" / "train.json").read_text())
     assert report["trained_on"] == ["train"]
-    assert "components" not in report
+    assert not any("component" in name for name in report)
     assert set(report["accuracy_by_objects"]) == {"no object", "one object", "several objects"}
 
 
@@ -196,8 +219,8 @@ def test_a_dataset_that_does_not_say_what_its_questions_rest_on_has_no_groups(
     words = f"checkpoint={peaky_run}", f"output={tmp_path}", f"data.root={tmp_path / 'data'}"
     assert run_here(evaluate.main, *words)[0] == 0
     report = json.loads((tmp_path / "val.json").read_text())
-    assert list(report["components"]) == ["all questions"]
-    assert "accuracy_by_objects" not in report
+    assert "component_counts" in report
+    assert not any("objects" in name or "template" in name for name in report)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +230,7 @@ def test_a_dataset_that_does_not_say_what_its_questions_rest_on_has_no_groups(
         (["split=nope"], "there is no split 'nope'"),
         (["data.root=/nowhere"], "there is no data in /nowhere"),
         (["attention.lam=-1"], "lam must be zero or positive, not -1"),
-        (["+attention.nope=1"], "attention.nope is no option of the multimodal head"),
+        (["attention.nope=1"], "attention.nope is not an option of the multimodal head"),
         (["modules=[no_such_module]"], "no_such_module"),
         (["split=5"], "split must be text"),
     ],
@@ -221,7 +244,7 @@ def test_a_mistake_ends_in_one_sentence_and_writes_nothing(peaky_run, tmp_path, 
     assert listing(peaky_run) == before
 
 
-def test_an_output_that_cannot_be_written_is_told_before_the_work(peaky_run, tmp_path):
+def test_an_output_that_cannot_be_written_is_reported_before_the_work(peaky_run, tmp_path):
     (tmp_path / "file").write_text("kept")
     code, _, error = run_here(
         evaluate.main, f"checkpoint={peaky_run}", f"output={tmp_path / 'file'}"
@@ -234,6 +257,6 @@ def test_an_output_that_cannot_be_written_is_told_before_the_work(peaky_run, tmp
 def test_a_split_without_questions_names_those_there_are(tmp_path):
     folder = fill_folder(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"test2015_questions.json does not exist; choose "):
-        read_questions(folder, "test")
+        folder.read_questions("test")
     with pytest.raises(FileNotFoundError, match=r"choose split=train or split=val$"):
-        read_questions(folder, "val+test")
+        folder.read_questions("val+test")

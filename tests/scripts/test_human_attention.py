@@ -4,22 +4,20 @@ import csv
 import json
 import re
 import shutil
-import sys
 
-import hydra
 import pytest
-import torch
 from PIL import Image
 
-from data.files import write_json
-from data.human_attention import list_looked_at
+from data.human_attention.vqa_hat import list_mapped_questions
+from data.io.atomic_files import write_json
 from data.shapes.build import Sizes, build_shapes
-from data.splits import Folder
+from data.vqa.data_folder import DataFolder
 from mcan.checkpoint import load_checkpoint, save_checkpoint
+from mcan.evaluation.trained_model import load_trained, name_models
 from scripts import human_attention
-from scripts.human_comparison import compare, name_models
-from scripts.trained import load_trained
-from tests.mcan.together import run_together
+from tests.mcan.runtime.together import run_together
+from tests.small_models import compose as compose_command
+from tests.small_models import run_here
 from tests.small_runs import ALONE, settings, train_here
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
@@ -28,7 +26,6 @@ OPTIONS = {
     "unimodal": {"name": "unimodal", "floor": 1e-6},
     "multimodal": {"name": "multimodal", "lam": 0.0, "k_max": 3, "num_restarts": 1},
 }
-QUIET = ["runtime.num_threads=1", "runtime.show_progress=false", "resamples=100"]
 
 
 @pytest.fixture(scope="module")
@@ -51,27 +48,13 @@ def runs(dataset, tmp_path_factory):
     return runs
 
 
-@pytest.fixture
-def command(monkeypatch, capsys):
-    """Run the command in this process: exit code, what it printed, and its error."""
-
-    def run(*overrides):
-        num_threads = torch.get_num_threads()
-        monkeypatch.setattr(sys, "argv", ["human_attention", *QUIET, *map(str, overrides)])
-        try:
-            human_attention.main()
-        except SystemExit as stop:
-            return stop.code, *capsys.readouterr()
-        finally:
-            torch.set_num_threads(num_threads)
-        return 0, *capsys.readouterr()
-
-    return run
+def command(*overrides):
+    """The command in this process: exit code, what it printed, and its error."""
+    return run_here(human_attention.main, "resamples=100", *overrides)
 
 
 def compose(*overrides):
-    with hydra.initialize_config_module("configs", version_base="1.3"):
-        return hydra.compose("human_attention", [*QUIET, *map(str, overrides)])
+    return compose_command("human_attention", ["resamples=100", *overrides])
 
 
 def name_all(runs):
@@ -153,17 +136,7 @@ def test_two_processes_write_the_same_bytes_as_one_and_end_alike_at_a_broken_map
     assert not (tmp_path / "3").exists()
 
 
-def test_it_is_a_plain_function_too(runs, dataset):
-    models = [load_trained(runs / name) for name in ("discrete", "multimodal")]
-    runtime = compose().runtime
-    found = compare(models, Folder(dataset), "val", ALONE, runtime, num_resamples=10)
-    assert [model.attention.name for model in found.models] == [
-        "discrete", "discrete blurred", "multimodal",
-    ]  # fmt: skip
-    assert found.to_json()["models"][0]["overall"]["divergence_bits"]["mean"] > 0
-
-
-def test_a_single_model_goes_beside_its_checkpoint_and_may_be_compared_again(runs, command):
+def test_a_single_model_goes_beside_its_checkpoint_and_may_be_compared_again(runs):
     for _ in range(2):
         code, printed, error = command(f"checkpoints=[{runs}/multimodal]", "attention.lam=1000")
         assert (code, error) == (0, "")
@@ -174,7 +147,7 @@ def test_a_single_model_goes_beside_its_checkpoint_and_may_be_compared_again(run
     assert "another question's map" in printed
 
 
-def test_several_go_to_a_folder_of_their_names(runs, tmp_path, command):
+def test_several_go_to_a_folder_of_their_names(runs, tmp_path):
     code, printed, error = command(
         f"checkpoints=[{runs}/discrete,{runs}/unimodal]", f"runs={tmp_path}", "attention.floor=cell"
     )
@@ -190,7 +163,7 @@ def test_two_checkpoints_of_a_run_have_names_of_their_own(runs):
         name_models([models[0], models[0]])
 
 
-def test_a_model_trained_on_the_maps_questions_is_pointed_out(runs, tmp_path, command):
+def test_a_model_trained_on_the_maps_questions_is_pointed_out(runs, tmp_path):
     content = load_checkpoint(runs / "unimodal" / "best.pt")
     save_checkpoint(tmp_path / "seen" / "best.pt", {**content, "train_split": "train+val"})
     code, printed, _ = command(f"checkpoints=[{tmp_path}/seen]")
@@ -201,7 +174,7 @@ def test_a_model_trained_on_the_maps_questions_is_pointed_out(runs, tmp_path, co
 @pytest.fixture
 def copy(dataset, tmp_path):
     """A copy of the data to spoil."""
-    return Folder(shutil.copytree(dataset, tmp_path / "copy"))
+    return DataFolder(shutil.copytree(dataset, tmp_path / "copy"))
 
 
 def spoil_folder(folder):
@@ -212,7 +185,7 @@ def spoil_folder(folder):
 def spoil_map(folder):
     path = sorted(folder.human_maps("val").iterdir())[5]
     path.write_bytes(path.read_bytes()[:40])
-    return f"{path.name} is not a readable picture"
+    return f"{path.name} is not a readable image"
 
 
 def blacken_all(folder):
@@ -234,7 +207,7 @@ def spoil_v1(folder):
 def spoil_image(folder):
     """A map of a question about an image that the store does not have."""
     questions = json.loads(folder.v1_questions("val").read_text())
-    looked = list_looked_at(folder, "val")[0].question_id
+    looked = list_mapped_questions(folder, "val")[0].question_id
     for entry in questions["questions"]:
         if entry["question_id"] == looked:
             entry["image_id"] = 424242
@@ -253,9 +226,7 @@ SPOILERS = [
 
 
 @pytest.mark.parametrize("spoil", SPOILERS)
-def test_a_mistake_in_the_data_is_one_sentence_and_writes_nothing(
-    spoil, runs, copy, tmp_path, command
-):
+def test_a_mistake_in_the_data_is_one_sentence_and_writes_nothing(spoil, runs, copy, tmp_path):
     output = tmp_path / "out"
     expected = spoil(copy)
     code, _, error = command(
@@ -267,7 +238,7 @@ def test_a_mistake_in_the_data_is_one_sentence_and_writes_nothing(
     assert not output.exists()
 
 
-def test_a_mistake_in_what_is_asked_is_one_sentence_and_writes_nothing(runs, tmp_path, command):
+def test_a_mistake_in_what_is_asked_is_one_sentence_and_writes_nothing(runs, tmp_path):
     output = tmp_path / "out"
     content = load_checkpoint(runs / "discrete" / "best.pt")
     wordless = {name: value for name, value in content.items() if name != "vocabulary"}
@@ -279,13 +250,13 @@ def test_a_mistake_in_what_is_asked_is_one_sentence_and_writes_nothing(runs, tmp
     for overrides, expected in [
         ([], "needs checkpoints="),
         ([f"checkpoints=[{tmp_path}/none.pt]"], "there is no checkpoint"),
-        ([f"checkpoints=[{tmp_path}/noise.pt]"], "noise.pt is not a sound checkpoint"),
+        ([f"checkpoints=[{tmp_path}/noise.pt]"], "noise.pt is not a valid checkpoint"),
         ([f"checkpoints=[{tmp_path}/wordless.pt]"], "wordless.pt carries no vocabulary"),
         ([f"checkpoints=[{tmp_path}/foreign.pt]"], "was trained on"),
         ([f"checkpoints=[{runs}/discrete,{runs}/discrete]"], "is named 2 times"),
-        ([discrete, "attention.lam=2"], "attention.lam is no option of any head"),
+        ([discrete, "attention.lam=2"], "attention.lam is not an option of the discrete head"),
         ([discrete, "blur=0"], "blur is 0"),
-        ([discrete, "resamples=0"], "resamples is 0"),
+        ([discrete, "resamples=0"], "resamples must be a whole number >= 1"),
         ([discrete, "split=train"], "human_attention/train does not exist"),
         ([discrete, "data.root=/nowhere"], "there is no data in /nowhere"),
     ]:
@@ -295,7 +266,7 @@ def test_a_mistake_in_what_is_asked_is_one_sentence_and_writes_nothing(runs, tmp
         assert not output.exists()
 
 
-def test_what_is_not_its_own_is_never_overwritten(runs, tmp_path, command):
+def test_what_is_not_its_own_is_never_overwritten(runs, tmp_path):
     discrete, other = f"checkpoints=[{runs}/discrete]", f"checkpoints=[{runs}/unimodal]"
     (tmp_path / "file").write_text("mine")
     (tmp_path / "foreign").mkdir()

@@ -4,21 +4,20 @@ import functools
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
-import hydra
 import numpy as np
 import pytest
 import torch
-from omegaconf import OmegaConf
 
 import attention
-from data.splits import Folder
-from data.words import Words, prepare_words
+from data.text.word_lists import Words, prepare_words
+from data.vqa.data_folder import DataFolder
 from mcan.checkpoint import load_checkpoint
-from mcan.published import rename
+from mcan.evaluation.trained_model import load_trained
+from mcan.network.published_weights import rename
 from scripts import import_mcan
-from scripts.trained import load_trained
 from tests.small_models import run_here
 from tests.small_runs import settings, train_here
 
@@ -64,17 +63,16 @@ def words(tmp_path):
 
 @functools.cache
 def compose(*overrides):
-    with hydra.initialize_config_module("configs", version_base="1.3"):
-        config = hydra.compose("import_mcan", [f"num_heads={HEADS}", *overrides])
-    OmegaConf.set_struct(config, False)  # heads differ in their options
-    return config
+    words = ["checkpoint=x", "output=y", f"num_heads={HEADS}"]
+    (composed,) = import_mcan.main.compose([*words, *overrides])
+    return composed
 
 
 def run(checkpoint, output, *words, **more):
     """Import with the settings `key=value` of a command line: what it says, as one text."""
     given = dict(word.split("=", 1) for word in words)
     changed = {"checkpoint": str(checkpoint), "output": str(output), **given, **more}
-    return "\n".join(import_mcan.import_file(OmegaConf.merge(compose(), changed)))
+    return "\n".join(import_mcan.import_file(replace(compose(), **changed)))
 
 
 def probabilities(model):
@@ -129,7 +127,7 @@ def test_openvqas_third_special_word_is_counted(tmp_path, published, words):
     assert known.encode("CLS word0", 3) == [1, 3, 0]
 
 
-def test_without_words_the_weights_are_there_and_a_question_is_refused(tmp_path, published):
+def test_without_words_the_weights_are_there_and_a_question_is_rejected(tmp_path, published):
     assert "it carries no words" in run(published, tmp_path / "bare.pt")
     assert load_checkpoint(tmp_path / "bare.pt")["sizes"]["num_words"] == NUM_WORDS
     with pytest.raises(ValueError, match=r"bare\.pt carries no vocabulary and answers"):
@@ -202,7 +200,7 @@ def test_rows_are_put_into_the_order_of_a_data_folder_which_can_then_be_trained_
 def test_words_and_answers_that_are_new_to_the_model_are_counted_and_harmless(
     small_dataset, tmp_path, published, words
 ):
-    there = prepare_words(Folder(small_dataset))
+    there = prepare_words(DataFolder(small_dataset))
     printed = run(published, tmp_path / "new.pt", *words, words_of=str(small_dataset))
     num_words, num_answers = len(there.vocabulary), len(there.answers)
     assert f"whose {num_words} words {num_words - 2} and" in printed
@@ -247,10 +245,10 @@ BROKEN = {
     ),
     "code": (lambda p: torch.save({"state_dict": Evil(p.with_name("ran"))}, p), "would run posix"),
     "no file": (lambda p: None, "there is no file"),
-    "no torch": (lambda p: p.write_bytes(b"not a checkpoint"), "no file that torch can read"),
+    "no torch": (lambda p: p.write_bytes(b"not a checkpoint"), "not a file that torch can read"),
     "half": (
         lambda p: p.write_bytes(write_published(p, golden_state()).read_bytes()[:20000]),
-        "no file that torch can read",
+        "not a file that torch can read",
     ),
     "a list": (lambda p: torch.save([torch.zeros(2)], p), "holds no state dict"),
     "a tensor": (lambda p: torch.save(torch.zeros(2), p), "holds no state dict"),
@@ -259,7 +257,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_no_mcan_is_refused_in_one_sentence_and_nothing_is_written(tmp_path, name):
+def test_files_of_other_networks_are_rejected_in_one_sentence_and_nothing_is_written(
+    tmp_path, name
+):
     write, message = BROKEN[name]
     write(tmp_path / "broken.pkl")
     before = sorted(tmp_path.iterdir())
@@ -285,7 +285,7 @@ def replaced(path, change):
         (lambda t: list(t), "must hold an object that numbers words"),
     ],
 )
-def test_words_that_do_not_fit_are_refused(tmp_path, published, words, change, message):
+def test_words_that_do_not_fit_are_rejected(tmp_path, published, words, change, message):
     replaced(tmp_path / "tokens.json", change)
     with pytest.raises(ValueError, match=re.escape(message)) as error:
         run(published, tmp_path / "out.pt", *words)
@@ -307,7 +307,7 @@ def test_words_that_do_not_fit_are_refused(tmp_path, published, words, change, m
         ("none", {"attention": {"name": "unimodal", "floor": "pixel"}}, "floor must be"),
     ],
 )
-def test_settings_that_do_not_go_together_are_refused(
+def test_settings_that_do_not_go_together_are_rejected(
     tmp_path, published, words, left_out, more, message
 ):
     kept = [w for w in words if left_out != "both" and not w.startswith(left_out)]

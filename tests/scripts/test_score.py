@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from data.accuracy import score_results
-from data.questions import load_annotations
-from data.splits import Folder
+from data.vqa.accuracy import score_results
+from data.vqa.data_folder import DataFolder
+from data.vqa.questions import load_annotations
 from scripts import score
-from tests.data.official_files import real_folder, write_annotations, write_questions
+from tests.data.vqa.official_files import real_folder, write_annotations, write_questions
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden/vqa_accuracy.json").read_text())
 
@@ -115,7 +115,7 @@ def test_bad_results_end_in_one_sentence_and_leave_the_old_score(
     assert arguments["output"].read_text() == "old"
 
 
-def test_json_lines_are_refused(monkeypatch, arguments, capsys):
+def test_json_lines_are_rejected(monkeypatch, arguments, capsys):
     lines = "\n".join(json.dumps(result) for result in GOLDEN["results"])
     arguments["results"].write_text(lines)
     with pytest.raises(SystemExit):
@@ -123,7 +123,7 @@ def test_json_lines_are_refused(monkeypatch, arguments, capsys):
     assert "JSON Lines" in capsys.readouterr().err
 
 
-def test_annotations_of_other_questions_are_refused(monkeypatch, arguments, capsys):
+def test_annotations_of_other_questions_are_rejected(monkeypatch, arguments, capsys):
     write_annotations(arguments["annotations"], GOLDEN["annotations"][1:])
     with pytest.raises(SystemExit):
         run(monkeypatch, arguments)
@@ -168,7 +168,7 @@ def test_an_output_that_cannot_be_a_file_is_named(
 
 @pytest.mark.real
 def test_the_majority_answers_of_real_people_score_high(monkeypatch, capsys, tmp_path):
-    folder = Folder(real_folder())
+    folder = DataFolder(real_folder())
     annotations = load_annotations([folder.annotations("val")])
     results = {each.question_id: each.multiple_choice_answer for each in annotations}
     path = tmp_path / "r.json"

@@ -16,8 +16,9 @@ from PIL import Image
 from tensorboard.backend.event_processing.event_multiplexer import EventMultiplexer
 
 from scripts import sweep_report
+from scripts.sweep.command_line import expand, name_job, take_lambda
 from scripts.sweep.heat_map import draw_heat_map
-from scripts.sweep.plan import Job, Plan, expand, load_plan, merge, name_job, take_lambda
+from scripts.sweep.plan import Job, Plan, load_plan, merge
 from scripts.sweep.results import Cell, choose_best
 from tests.small_models import listing, run_here
 from tests.small_runs import ROOT, assert_same, end_state, settings, train_here
@@ -79,8 +80,8 @@ def test_a_sweep_may_grow_but_a_job_keeps_its_settings(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["attention.kmax=2,3"], "there is no setting 'attention.kmax'; did you mean"),
-        (["optim.epochs=1,x"], "optim.epochs must be a whole number, not 'x'"),
+        (["attention.kmax=2,3"], "the head 'multimodal' has no option 'kmax'; its options are"),
+        (["optim.epochs=1,x"], "optim.epochs must be a whole number >= 1, not 'x'"),
         (["seed=1,2", "optim.epoch=3"], "did you mean 'optim.epochs'?"),
         (["attention=multimodal,multimodel"], "attention/multimodel"),
         (["attention.lam=1,-2"], "grid.extra holds -2.0, but λ is zero or positive"),
@@ -150,7 +151,7 @@ def swept(interrupted, words):
 def test_an_interrupted_sweep_says_so_and_leaves_a_report(interrupted):
     folder, code, printed = interrupted
     assert code == 75, printed
-    assert "interrupted: peak_0.001-seed_1: goes on when the sweep is started again" in printed
+    assert "interrupted: peak_0.001-seed_1: resumes when the sweep is started again" in printed
     assert "missing: peak_1e+30-seed_2: not started yet" in printed
     assert "Traceback" not in printed
     assert (folder / "results.csv").is_file()
@@ -158,7 +159,7 @@ def test_an_interrupted_sweep_says_so_and_leaves_a_report(interrupted):
 
 def test_the_second_start_goes_on_and_ends_like_plain_runs(swept, words, tmp_path):
     folder, _, printed = swept
-    assert "peak_0.001-seed_1: goes on" in printed
+    assert "peak_0.001-seed_1: resumes" in printed
     kept = [w for w in words if not w.startswith(("optim.rate", "seed", "attention.lam", "sweep"))]
     train_here([*kept, f"runs={tmp_path}", "name=plain", "optim.rate.peak=1e-3", "seed=1"])
     assert_same(end_state(folder / "peak_0.001-seed_1"), end_state(tmp_path / "plain"))
@@ -167,7 +168,7 @@ def test_the_second_start_goes_on_and_ends_like_plain_runs(swept, words, tmp_pat
 def test_jobs_that_fail_are_listed_with_their_reason_and_hold_nobody_up(swept):
     _, code, printed = swept
     assert code == 1
-    assert "2 of 4 trainings are done" in printed
+    assert "2 of 4 runs are done" in printed
     for seed in (1, 2):
         assert f"failed: peak_1e+30-seed_{seed}: error: loss or gradient of step" in printed
 
@@ -209,12 +210,12 @@ def test_a_third_start_tries_the_failed_jobs_alone_and_the_report_needs_no_start
     process = start([word for word in words if word != "seed=1,2"] + ["seed=1,2"])
     printed, _ = process.communicate(timeout=200)
     assert process.returncode == 1
-    assert "4 trainings, 2 of them there already" in printed
-    assert printed.count(": trains") + printed.count(": goes on") == 2
+    assert "4 runs, 2 of them there already" in printed
+    assert printed.count(": trains") + printed.count(": resumes") == 2
     assert [listing(path) for path in done] == before
     code, told, error = run_here(sweep_report.main, f"sweep={folder}", quiet=[])
     assert (code, error) == (0, "")
-    assert "2 of 4 trainings are done" in told
+    assert "2 of 4 runs are done" in told
     assert "failed: peak_1e+30-seed_1: error: " in told
     code, _, error = run_here(sweep_report.main, f"sweep={folder.parent}", quiet=[])
     assert code == 2

@@ -1,4 +1,4 @@
-"""Whole runs: killed and resumed to the same bits, stopped on request, refused, fine-tuned."""
+"""Whole runs: killed and resumed to the same bits, stopped on request, rejected, fine-tuned."""
 
 import io
 import re
@@ -12,21 +12,15 @@ import torch
 from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from attention import registry
-from data.blind import score_question_only
-from data.splits import Folder
-from data.vocabulary import Vocabulary
+from data.text.vocabulary import Vocabulary
+from data.vqa.data_folder import DataFolder
+from data.vqa.question_only import score_question_only
 from mcan.checkpoint import load_checkpoint, save_checkpoint
+from mcan.training.trackers.attention_samples import NUM_SAMPLES, PIXELS
 from scripts import train
-from scripts.assembly import open_validation
-from scripts.dataset import load_words
-from scripts.model import build_head, build_model, head_schedules
-from scripts.sample_maps import NUM_MAPS, PIXELS
 from tests.small_runs import (
-    ALONE,
     ROOT,
     assert_same,
-    compose,
     end_state,
     finish,
     kill,
@@ -34,7 +28,6 @@ from tests.small_runs import (
     start,
     train_here,
     wait_for_step,
-    without_times,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
@@ -102,7 +95,7 @@ def test_a_run_leaves_its_config_metrics_and_checkpoints(reference):
     assert [line["lam"] for line in metrics] == [0, 2]
     assert [line["train_iterations"] for line in metrics] == [2, 4]
     for line in metrics:
-        assert line.keys() >= {"loss", "learning_rate", "accuracy", "accuracy_by_type"}
+        assert line.keys() >= {"loss", "learning_rate", "accuracy", "accuracy_by_answer_type"}
         assert sum(line["component_counts"]) == 60
     assert load_checkpoint(reference / "last.pt")["lines"][0]["questions_per_second"] > 0
     assert metrics[1]["loss"] < metrics[0]["loss"]
@@ -153,7 +146,7 @@ def test_two_processes_killed_then_stopped_resume_to_the_same_bits(words, runs):
     assert_ends_like(folder, runs / "two")
 
 
-def test_a_run_killed_before_its_first_checkpoint_starts_anew(words, runs, reference):
+def test_a_run_killed_before_its_first_checkpoint_starts_again(words, runs, reference):
     (runs / "early").mkdir()
     train_here([*words, "name=early", "resume=true"])
     assert_ends_like(runs / "early", reference)
@@ -170,7 +163,7 @@ def test_an_existing_run_is_not_touched_without_resume(words, reference, command
     before = {path: (path.stat().st_mtime_ns, path.stat().st_ino) for path in reference.rglob("*")}
     code, error = command(*words, "name=reference")
     assert code == 2
-    assert "reference exists already: go on with it by resume=true" in error
+    assert "reference exists already: continue it with resume=true" in error
     after = {path: (path.stat().st_mtime_ns, path.stat().st_ino) for path in reference.rglob("*")}
     assert before == after
 
@@ -217,7 +210,7 @@ def test_a_resumed_run_may_have_more_epochs_and_tensorboard_keeps_the_first(word
 def test_tensorboard_shows_maps_of_the_same_questions_every_epoch_and_the_settings(reference):
     board = EventAccumulator(str(reference / "tensorboard"), size_guidance={"images": 0}).Reload()
     tags = board.Tags()["images"]
-    assert len(tags) == NUM_MAPS
+    assert len(tags) == NUM_SAMPLES
     for tag in tags:
         pictures = board.Images(tag)
         assert [each.step for each in pictures] == [
@@ -239,9 +232,9 @@ def test_a_run_ends_with_figures_a_table_and_what_to_do_next(words, runs, small_
     assert len(list((folder / "figures").glob("*.png"))) == 2
     assert f"2 figures of its attention are in {folder / 'figures'}" in printed
     (line,) = end_state(folder)["metrics"]
-    blind = score_question_only(Folder(small_dataset), "train", "val")
+    question_only = score_question_only(DataFolder(small_dataset), "train", "val")
     (overall,) = [row.split() for row in printed.splitlines() if row.startswith("  overall")]
-    assert overall == ["overall", f"{line['accuracy']:.2f}", f"{blind.overall:.2f}"]
+    assert overall == ["overall", f"{line['accuracy']:.2f}", f"{question_only.overall:.2f}"]
     for target in re.findall(r"^  make ([a-z-]+) ", printed, re.MULTILINE):
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
@@ -272,10 +265,10 @@ def test_numbers_that_overflow_end_the_run_and_name_the_step(words, runs, comman
     assert all(weight.isfinite().all() for weight in weights.values())
 
 
-def test_a_run_of_no_epochs_is_refused_and_leaves_no_folder(words, runs, command):
+def test_a_run_of_no_epochs_is_rejected_and_leaves_no_folder(words, runs, command):
     code, error = command(*words, "name=none", "optim.epochs=0")
     assert code == 2
-    assert "the number of epochs is 0" in error
+    assert "optim.epochs must be a whole number >= 1, not 0" in error
     assert not (runs / "none").exists()
 
 
@@ -299,7 +292,7 @@ def test_fine_tuning_starts_from_the_weights_of_another_head(words, runs, discre
     assert tuned["lines"][0]["component_counts"]
 
 
-def test_weights_of_another_vocabulary_are_refused(words, runs, discrete, command):
+def test_weights_of_another_vocabulary_are_rejected(words, runs, discrete, command):
     other = load_checkpoint(discrete)
     other["vocabulary"] = Vocabulary.build(["which word is this"]).state()
     save_checkpoint(runs / "other_words.pt", other)
@@ -310,57 +303,10 @@ def test_weights_of_another_vocabulary_are_refused(words, runs, discrete, comman
     assert "other_words.pt" in error
 
 
-def test_weights_of_another_architecture_are_refused(words, discrete, command):
+def test_weights_of_another_architecture_are_rejected(words, discrete, command):
     code, error = command(*words, f"init_from={discrete}", "name=refused_size", "model.hidden=8")
     assert code == 2
     assert "discrete/last.pt has another architecture" in error
-
-
-HEAD = '''
-import attention
-
-@attention.register("sharp")
-class Sharp(attention.Head):
-    """Discrete attention with a temperature."""
-
-    def __init__(self, temperature: float) -> None:
-        super().__init__()
-        self.temperature = temperature
-
-    def attend(self, weights, values, grid, num_components, step):
-        weights = weights ** (1 / self.temperature)
-        weights = weights / weights.sum(1, keepdim=True)
-        context = (weights[:, None].to(values.dtype) @ values)[:, 0]
-        return attention.AttentionOutput(context, weights)
-'''
-
-
-def test_a_head_of_ones_own_trains_resumes_and_is_evaluated(
-    small_dataset, runs, tmp_path, monkeypatch
-):
-    (tmp_path / "heads_of_mine.py").write_text(HEAD)
-    words = [w for w in settings(small_dataset, runs) if not w.startswith("attention")]
-    words += ["modules=[heads_of_mine]", "attention=discrete", "attention.name=sharp"]
-    words += ["+attention.temperature=0.5", "name=mine"]
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    code, printed = finish(start([*words, "optim.epochs=1"]))
-    assert code == 0, printed
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(registry, "_heads", dict(registry._heads))  # other tests do not see it
-    train_here([*words, "resume=true"])
-    content = load_checkpoint(runs / "mine" / "last.pt")
-    assert [line["epoch"] for line in content["lines"]] == [1, 2]
-    config = compose(words)
-    validation = open_validation(config, load_words(config.data), ALONE)
-    options = content["attention"]
-    head = build_head(options, head_schedules(options, 2))
-    assert (type(head).__name__, head.temperature) == ("Sharp", 0.5)
-    sizes = {name: content["sizes"][name] for name in ("num_words", "num_answers", "num_features")}
-    model = build_model(config.model, head, sizes)
-    model.load_state_dict(content["model"])
-    metrics = without_times(validation.run(model, ALONE, torch.float32))
-    last = without_times(content["lines"][-1])
-    assert metrics == {name: last[name] for name in metrics}
 
 
 def test_word_vectors_of_another_width_name_the_setting_that_fits(words, runs, command, tmp_path):

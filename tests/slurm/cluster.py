@@ -1,4 +1,4 @@
-"""A private Slurm cluster in a temporary folder: two nodes on this machine, ports of its own."""
+"""A private Slurm cluster in a temporary folder: two nodes on this machine, on free ports."""
 
 import contextlib
 import ctypes
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.mcan.together import free_port
+from tests.mcan.runtime.together import free_port
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
 CONFIG = """\
@@ -47,7 +47,7 @@ PartitionName=main Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 
 
 class Cluster:
-    """Talks to the cluster as its users do."""
+    """Runs Slurm commands on the cluster."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -55,7 +55,7 @@ class Cluster:
         self.environment["OMP_NUM_THREADS"] = "1"
 
     def ask(self, *words: str) -> str:
-        """Run a command of Slurm's; what it printed."""
+        """Run a Slurm command; its output."""
         done = subprocess.run(
             words, env=self.environment, capture_output=True, text=True, timeout=60, check=False
         )
@@ -69,29 +69,29 @@ class Cluster:
         return next(word.split("=", 1)[1] for word in shown.split() if word.startswith(f"{name}="))
 
     def wait_until(self, is_true: Callable[[], bool], seconds: float, what: str) -> None:
-        """Wait for something that Slurm or a job does."""
+        """Wait until a condition holds."""
         deadline = time.monotonic() + seconds
         while not is_true():
             if time.monotonic() > deadline:
-                raise AssertionError(f"{what} did not come true\n{self.describe()}")
+                raise AssertionError(f"timeout while waiting for {what}\n{self.describe()}")
             time.sleep(0.02)
 
     def describe(self) -> str:
-        """What is known of the nodes and jobs."""
+        """The state of the nodes and jobs."""
         return self.ask("sinfo", "-N", "-l") + "\n" + self.ask("squeue", "-a")
 
     def release(self, job: str) -> None:
-        """Let a job that was put back begin now rather than after its pause."""
+        """Start a requeued job now instead of after its delay."""
         self.wait_until(
             lambda: self.field(job, "JobState") == "PENDING", 120, f"job {job} back in the queue"
         )
-        time.sleep(3)  # released at once, it was never started again
+        time.sleep(3)  # if released immediately, Slurm never starts it again
         self.ask("scontrol", "update", f"JobId={job}", "StartTime=now")
 
 
 @contextlib.contextmanager
 def private_cluster() -> Iterator[Cluster]:
-    """Start munged, slurmctld and two slurmd; stop all of them and every job in the end."""
+    """Start munged, slurmctld and two slurmd; stop them and all jobs at the end."""
     missing = [name for name in DAEMONS if shutil.which(name) is None]
     if missing or os.getuid() != 0:
         raise RuntimeError(f"test-slurm needs root and {', '.join(DAEMONS)}: apt-get install "
@@ -135,7 +135,7 @@ def start(cluster: Cluster, daemons: list[subprocess.Popen[bytes]]) -> None:
 
 
 def spawn(cluster: Cluster, words: list[str]) -> subprocess.Popen[bytes]:
-    """A daemon that ends with this process, whatever ends it."""
+    """A daemon that ends when this process ends, for any reason."""
     die_with_parent = 1  # PR_SET_PDEATHSIG
     with open(cluster.folder / "daemons.log", "ab") as log:
         return subprocess.Popen(
@@ -148,7 +148,7 @@ def spawn(cluster: Cluster, words: list[str]) -> subprocess.Popen[bytes]:
 
 
 def stop(cluster: Cluster, daemons: list[subprocess.Popen[bytes]]) -> None:
-    """End all jobs, then all daemons, then whatever of this cluster is left."""
+    """End all jobs, then all daemons, then any remaining process of this cluster."""
     with contextlib.suppress(RuntimeError, AssertionError, subprocess.TimeoutExpired):
         cluster.ask("scancel", "--user=root")
         cluster.wait_until(lambda: not cluster.ask("squeue", "-h"), 30, "an empty queue")
@@ -165,7 +165,7 @@ def stop(cluster: Cluster, daemons: list[subprocess.Popen[bytes]]) -> None:
 
 
 def list_processes(cluster: Cluster) -> list[int]:
-    """Processes that this cluster started: only they have its config in their environment."""
+    """Processes of this cluster, identified by its config in their environment."""
     mark = f"SLURM_CONF={cluster.folder / 'slurm.conf'}".encode()
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):

@@ -1,4 +1,4 @@
-"""On a real Slurm: sweeps and trainings end like local ones, whatever the cluster does to them."""
+"""On a real Slurm: sweeps and training runs give the same results as local ones."""
 
 import json
 import signal
@@ -36,7 +36,7 @@ def words(small_dataset, runs):
 
 
 def command(cluster: Cluster, module: str, *words: str) -> subprocess.Popen[str]:
-    """Start a command of this project on the machine that submits."""
+    """Start a command of this project on the submitting machine."""
     return subprocess.Popen(
         [sys.executable, "-m", f"scripts.{module}", *words],
         cwd=ROOT,
@@ -55,7 +55,7 @@ def end(process: subprocess.Popen[str], seconds: float = 400) -> tuple[int, str]
 def wait_for_step(
     cluster: Cluster, folder: Path, process: subprocess.Popen[str] | None = None
 ) -> None:
-    """Wait until a run has trained a few steps; the command that runs it must not end before."""
+    """Wait until a run has trained a few steps; its command must not end before."""
 
     def is_there() -> bool:
         assert process is None or process.poll() is None, process.communicate()[0]
@@ -77,9 +77,7 @@ def log_of(runs: Path, name: str, job: str) -> str:
     return (runs / "slurm" / f"{name}-{job}.log").read_text()
 
 
-def test_a_sweep_of_four_jobs_of_which_one_is_stopped_and_goes_on_ends_like_local_runs(
-    cluster, words, runs
-):
+def test_a_sweep_with_a_requeued_job_equals_local_runs(cluster, words, runs):
     sweep = runs / "four"
     own = [*SITE, "sweep.name=four", "sweep.poll_seconds=0.2", "sweep.folds=3", LAMS]
     lists = ["attention.k_max=2,3", "seed=1,2"]
@@ -91,7 +89,7 @@ def test_a_sweep_of_four_jobs_of_which_one_is_stopped_and_goes_on_ends_like_loca
     cluster.release(number)
     code, printed = end(process)
     assert code == 0, printed
-    assert "4 of 4 trainings are done" in printed
+    assert "4 of 4 runs are done" in printed
     array = number.split("_")[0]
     assert [cluster.field(f"{array}_{task}", "Restarts") for task in range(4)] == list("0001")
     for k_max in (2, 3):
@@ -103,7 +101,7 @@ def test_a_sweep_of_four_jobs_of_which_one_is_stopped_and_goes_on_ends_like_loca
     lines = (sweep / "results.csv").read_text().splitlines()
     assert len(lines) == 1 + 4 * 2
     code, printed = end(command(cluster, "sweep", *words, *lists, *own))
-    assert (code, "4 trainings, 4 of them there already" in printed) == (0, True), printed
+    assert (code, "4 runs, 4 of them there already" in printed) == (0, True), printed
 
 
 @pytest.fixture(scope="module")
@@ -114,11 +112,9 @@ def reference(words, runs):
     return end_state(runs / "reference")
 
 
-def test_a_training_on_two_nodes_is_stopped_goes_on_and_ends_like_two_local_processes(
-    cluster, words, runs, reference
-):
+def test_a_requeued_run_on_two_nodes_equals_two_local_processes(cluster, words, runs, reference):
     process = command(
-        cluster, "submit", *words, *SITE, "launcher.nodes=2", "name=nodes", AT_EVERY_STEP
+        cluster, "cluster.submit", *words, *SITE, "launcher.nodes=2", "name=nodes", AT_EVERY_STEP
     )
     code, printed = end(process)
     assert code == 0, printed
@@ -133,13 +129,11 @@ def test_a_training_on_two_nodes_is_stopped_goes_on_and_ends_like_two_local_proc
     assert cluster.field(number, "NodeList") == "n[1-2]"
     assert cluster.field(number, "Restarts") == "1"
     assert log.count("stopped on request") == 1
-    assert log.count("started again: goes on from the last checkpoint") == 1
+    assert log.count("started again: resumes from the last checkpoint") == 1
     assert_same(end_state(runs / "nodes"), reference)
 
 
-def test_a_job_that_fails_and_one_that_is_cancelled_are_named_and_hold_nobody_up(
-    cluster, words, runs
-):
+def test_failed_and_cancelled_jobs_are_named_and_do_not_stop_the_others(cluster, words, runs):
     sweep = runs / "bad"
     own = [*SITE, "sweep.name=bad", "sweep.poll_seconds=0.2", "sweep.folds=3", LAMS]
     lists = ["optim.rate.peak=1e-3,1e30,2e-3", "optim.epochs=40"]
@@ -154,13 +148,13 @@ def test_a_job_that_fails_and_one_that_is_cancelled_are_named_and_hold_nobody_up
         cluster.ask("scancel", slurm_job(sweep, name))
     code, printed = end(process)
     assert code == 1, printed
-    assert "0 of 3 trainings are done" in printed
+    assert "0 of 3 runs are done" in printed
     assert "failed: peak_1e+30: error: loss or gradient of step" in printed
-    assert "interrupted: peak_0.001: goes on when the sweep is started again" in printed
+    assert "interrupted: peak_0.001: resumes when the sweep is started again" in printed
     assert cluster.ask("squeue", "-h") == ""
 
 
-def test_jobs_go_on_without_the_command_and_are_not_submitted_twice(cluster, words, runs):
+def test_jobs_continue_without_the_command_and_are_not_submitted_twice(cluster, words, runs):
     sweep = runs / "left"
     own = [*SITE, "sweep.name=left", "sweep.poll_seconds=0.2", "optim.epochs=40", "seed=1,2"]
     process = command(cluster, "sweep", *words, *own, AT_EVERY_STEP)
@@ -178,12 +172,12 @@ def test_jobs_go_on_without_the_command_and_are_not_submitted_twice(cluster, wor
     cluster.ask("scancel", "--name=sweep-left")
     cluster.wait_until(lambda: not cluster.ask("squeue", "-h"), 60, "an empty queue")
     _, printed = end(command(cluster, "sweep_report", f"sweep={sweep}"))
-    assert "interrupted: seed_1: goes on when the sweep is started again" in printed
+    assert "interrupted: seed_1: resumes when the sweep is started again" in printed
 
 
-def test_what_slurm_refuses_is_told_in_one_sentence(cluster, words, runs):
+def test_an_error_of_sbatch_is_reported_in_one_sentence(cluster, words, runs):
     wrong = [*words, *SITE, "launcher.partition=nowhere", "name=refused"]
-    code, printed = end(command(cluster, "submit", *wrong))
+    code, printed = end(command(cluster, "cluster.submit", *wrong))
     assert code == 2
     (line,) = printed.splitlines()
     assert "nothing was submitted: sbatch: error: " in line

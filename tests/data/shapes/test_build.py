@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from data.answers import AnswerList
-from data.files import read_json
-from data.human_attention import Blackness, list_looked_at, read_distributions
-from data.patch import describe
-from data.questions import load_annotations, load_questions, match_annotations
+from data.backbones.patch.descriptor import describe
+from data.features.reader import FeatureStore
+from data.human_attention.vqa_hat import list_mapped_questions, read_distributions
+from data.io.atomic_files import read_json
 from data.shapes import build
 from data.shapes.baselines import CEILING, measure_baselines
 from data.shapes.build import Sizes, build_shapes, claim
 from data.shapes.report import describe_dataset
-from data.splits import Folder
-from data.store import FeatureStore
-from data.vocabulary import Vocabulary
+from data.text.answer_list import AnswerList
+from data.text.vocabulary import Vocabulary
+from data.vqa.data_folder import DataFolder
+from data.vqa.questions import load_annotations, load_questions, match_annotations
 from tests.data.shapes.oracle import derive
 
 SMALL = Sizes(train=100, val=30, test=8, human=30)
@@ -31,11 +31,11 @@ TINY = Sizes(train=12, val=2, test=2, human=4)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> DataFolder:
     """A small dataset made by two workers."""
     root = tmp_path_factory.mktemp("data") / "shapes"
     assert build_shapes(root, sizes=SMALL, num_workers=2)
-    return Folder(root)
+    return DataFolder(root)
 
 
 def hash_files(root: Path) -> dict[str, str]:
@@ -47,7 +47,7 @@ def hash_files(root: Path) -> dict[str, str]:
     }
 
 
-def test_an_oracle_derives_the_majority_answer_of_every_question(folder: Folder) -> None:
+def test_an_oracle_derives_the_majority_answer_of_every_question(folder: DataFolder) -> None:
     scenes = read_json(folder.root / "shapes_metadata.json")["scenes"]
     for split in ("train", "val"):
         questions = load_questions([folder.questions(split)])
@@ -60,7 +60,7 @@ def test_an_oracle_derives_the_majority_answer_of_every_question(folder: Folder)
             assert annotation.answers.count(answer) >= 6
 
 
-def test_official_loaders_read_every_split(folder: Folder) -> None:
+def test_official_loaders_read_every_split(folder: DataFolder) -> None:
     sizes = {}
     for split in ("train", "val", "test", "test-dev"):
         questions = load_questions([folder.questions(split)])
@@ -75,7 +75,7 @@ def test_official_loaders_read_every_split(folder: Folder) -> None:
     assert set(load_questions([folder.questions("test-dev")]).ids.tolist()) < test
 
 
-def test_stored_features_are_the_description_of_the_stored_picture(folder: Folder) -> None:
+def test_stored_features_are_the_description_of_the_stored_picture(folder: DataFolder) -> None:
     with FeatureStore(folder.store("val")) as store:
         for image_id in store.image_ids[:5].tolist():
             with Image.open(folder.images("val", image_id)) as image:
@@ -83,11 +83,11 @@ def test_stored_features_are_the_description_of_the_stored_picture(folder: Folde
             np.testing.assert_array_equal(store.rows(image_id), described)
 
 
-def test_vocabulary_knows_every_word_and_the_list_nearly_every_answer(folder: Folder) -> None:
+def test_vocabulary_knows_every_word_and_the_list_nearly_every_answer(folder: DataFolder) -> None:
     vocabulary, answers = Vocabulary.load(folder.vocabulary), AnswerList.load(folder.answers)
     for split in ("train", "val", "test"):
         for text in load_questions([folder.questions(split)]).texts:
-            assert 1 not in vocabulary.encode(text)
+            assert 1 not in vocabulary.encode(text, 14)
     known = [
         each.multiple_choice_answer in answers.index
         for each in load_annotations(folder.annotation_files("val"))
@@ -95,7 +95,7 @@ def test_vocabulary_knows_every_word_and_the_list_nearly_every_answer(folder: Fo
     assert np.mean(known) > 0.95
 
 
-def test_blind_predictors_stay_below_half_and_the_truth_reaches_all(folder: Folder) -> None:
+def test_simple_baselines_stay_below_half_and_the_truth_reaches_all(folder: DataFolder) -> None:
     scores = measure_baselines(folder)
     assert scores.pop(CEILING) > 97
     assert len(scores) == 5
@@ -103,9 +103,9 @@ def test_blind_predictors_stay_below_half_and_the_truth_reaches_all(folder: Fold
     assert "15 templates" in describe_dataset(folder)
 
 
-def test_human_maps_join_by_v1_ids_and_lie_on_the_objects_that_matter(folder: Folder) -> None:
+def test_human_maps_join_by_v1_ids_and_lie_on_the_objects_that_matter(folder: DataFolder) -> None:
     metadata = read_json(folder.root / "shapes_metadata.json")
-    looked_at = list_looked_at(folder, "val")
+    looked_at = list_mapped_questions(folder, "val")
     assert len(looked_at) == 30
     on_objects = []
     for looked in looked_at:
@@ -117,7 +117,7 @@ def test_human_maps_join_by_v1_ids_and_lie_on_the_objects_that_matter(folder: Fo
         for number in question["objects"]:
             left, top, right, bottom = scene["objects"][number]["box"]
             near[int(max(top - 1, 0)) : int(bottom) + 2, int(max(left - 1, 0)) : int(right) + 2] = 1
-        maps = read_distributions(looked, *near.shape, Blackness())
+        maps = read_distributions(looked, *near.shape)
         on_objects += [cells[near.reshape(-1)].sum() for cells in maps]
     assert len(on_objects) > 60
     assert np.mean(on_objects) > 0.8
@@ -129,7 +129,9 @@ def test_same_seed_gives_the_same_bytes_whatever_the_number_of_workers(tmp_path:
     assert hash_files(tmp_path / "one") == hash_files(tmp_path / "two")
 
 
-def test_second_build_does_nothing_and_another_seed_is_refused_until_forced(tmp_path: Path) -> None:
+def test_second_build_does_nothing_and_another_seed_is_rejected_until_forced(
+    tmp_path: Path,
+) -> None:
     root = tmp_path / "shapes"
     assert build_shapes(root, sizes=TINY, num_workers=1)
     before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
@@ -177,7 +179,7 @@ def test_two_runs_do_not_fill_one_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("root", [".", "..", "inner/.."])
-def test_the_folder_one_is_in_is_refused_before_anything_is_drawn(tmp_path, monkeypatch, root):
+def test_the_folder_one_is_in_is_rejected_before_anything_is_drawn(tmp_path, monkeypatch, root):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setattr(build, "fill", lambda *arguments: pytest.fail("it was begun"))
@@ -192,6 +194,6 @@ def test_the_folder_one_is_in_is_refused_before_anything_is_drawn(tmp_path, monk
     ("options", "message"),
     [({"seed": -1}, "seed is -1, expected 0 or more"), ({"num_workers": 0}, "num_workers is 0")],
 )
-def test_numbers_that_make_no_sense_are_refused(tmp_path, options, message):
+def test_numbers_that_make_no_sense_are_rejected(tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         build.build_shapes(tmp_path / "shapes", **options)

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from data.colors import PROTOTYPES
-from data.patch import CELL
+from data.backbones.patch.colors import PROTOTYPES
+from data.backbones.patch.descriptor import CELL
 from data.shapes.render import render
 from data.shapes.scene import GRIDS, Scene, draw_scene, draw_twin
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw
 
-from tests.scripts.demo.browser import CHROMIUM, Browser
+from tests.browser import CHROMIUM, Browser
 from tests.small_models import QUIET
 from tests.small_runs import ROOT
 
@@ -28,7 +28,7 @@ pytestmark = [
 ]
 
 STARTUP = 180  # seconds at most: Gradio and torch are imported
-SHOWN = "document.querySelector('#shown .seen').innerText"
+SHOWN = "document.querySelector('#attention .attention').innerText"
 ANSWERS = "document.querySelector('#answers').innerText"
 
 
@@ -116,7 +116,7 @@ def test_an_example_is_asked_and_k_and_lambda_change_the_density_at_once(page, t
     for k in (1, 3):
         page.click(f"#components label:nth-of-type({k + 1})")
         page.wait_for(f"{SHOWN}.includes('K = {k}')")
-        shapes = "document.querySelectorAll('#shown svg circle').length"
+        shapes = "document.querySelectorAll('#attention svg circle').length"
         assert page.evaluate(shapes) == k
     page.click("#components label:nth-of-type(1)")
     page.wait_for(f"{SHOWN}.includes('K* = ')")
@@ -139,10 +139,8 @@ def test_a_drawing_is_uploaded_asked_about_and_the_figure_saved(page, drawing, t
     page.click("#ask")
     page.wait_for(f"{SHOWN}.includes({json.dumps(hostile)})")
     assert page.evaluate("typeof window.hacked") == "undefined"
-    ratio = (
-        "(r => r.height / r.width)(document.querySelector('#shown .frame').getBoundingClientRect())"
-    )
-    assert page.evaluate(ratio) == pytest.approx(1.5, rel=0.01)
+    box = "document.querySelector('#attention .frame').getBoundingClientRect()"
+    assert page.evaluate(f"(r => r.height / r.width)({box})") == pytest.approx(1.5, rel=0.01)
     page.click("#download")
     deadline = time.monotonic() + 60
     while not (tmp_path / "attention.png").is_file() and time.monotonic() < deadline:
@@ -168,9 +166,9 @@ def test_another_model_answers_the_same_question(page, discrete_run):
 def test_a_bad_file_and_an_empty_question_get_a_sentence_on_the_page(page, drawing, tmp_path):
     message = "document.querySelector('#message .message')?.innerText"
     page.click("#ask")
-    assert "There is no picture yet" in page.wait_for(message)
+    assert "There is no image yet" in page.wait_for(message)
     for name, content, problem in (
-        ("text.png", b"hello", "text.png is not a picture that can be read"),
+        ("text.png", b"hello", "text.png is not an image that can be read"),
         ("cut.png", drawing.read_bytes()[:120], "cut.png is damaged"),
         ("drawing.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "drawing.svg is not a"),
     ):
@@ -187,7 +185,7 @@ def test_a_bad_file_and_an_empty_question_get_a_sentence_on_the_page(page, drawi
     assert "Traceback" not in page.text()
 
 
-def test_a_file_that_is_too_large_is_refused(page, tmp_path):
+def test_a_file_that_is_too_large_is_rejected(page, tmp_path):
     (tmp_path / "large.png").write_bytes(bytes(21 << 20))
     page.upload("#picture input[type=file]", tmp_path / "large.png")
     page.wait_for("document.body.innerText.includes('exceed the maximum allowed size')")

@@ -1,0 +1,95 @@
+"""A mixture of two-dimensional Gaussians: the attention density of the paper."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention.densities.cell_mass import rectangle_mass
+from attention.densities.gaussian import log_gaussian, monomials
+from attention.grid import Grid
+
+# Shape letters: B batch, R restarts, K components, L cells, P points. Locations: gaussian.py.
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """R fitted mixtures for each of B images, in image coordinates (row, column) in [0, 1].
+
+    pi (B, R, K) mixing coefficients, mu (B, R, K, 2), sigma (B, R, K, 2, 2), all float64;
+    num_components (B, R) int64: the components in use come first, the others have pi = 0.
+    """
+
+    pi: Tensor
+    mu: Tensor
+    sigma: Tensor
+    num_components: Tensor
+
+    @classmethod
+    def of_locations(
+        cls, pi_BRK: Tensor, location_BRK5: Tensor, num_components_R: Tensor
+    ) -> "Mixture":
+        """The mixture with Gaussians at the given locations."""
+        u, v, sigma_uu, sigma_uv, sigma_vv = location_BRK5.unbind(-1)
+        sigma_BRK4 = torch.stack([sigma_uu, sigma_uv, sigma_uv, sigma_vv], -1)
+        return cls(
+            pi_BRK,
+            torch.stack([u, v], -1),
+            sigma_BRK4.view(*pi_BRK.shape, 2, 2),
+            num_components_R.expand(len(pi_BRK), -1),
+        )
+
+    @property
+    def locations(self) -> tuple[Tensor, ...]:
+        """μ_u, μ_v, Σ_uu, Σ_uv, Σ_vv, each (B, R, K)."""
+        return (
+            *self.mu.unbind(-1),
+            self.sigma[..., 0, 0],
+            self.sigma[..., 0, 1],
+            self.sigma[..., 1, 1],
+        )
+
+    @property
+    def support(self) -> None:
+        """A Gaussian is positive everywhere."""
+
+    def density(self, points: Tensor) -> Tensor:
+        """p(x) = Σ_k π_k N(x; μ_k, Σ_k), Eq. (4), at points (P, 2) or (B, P, 2) -> (B, R, P)."""
+        phi_BP6 = monomials(points.to(self.mu).expand(len(self.pi), -1, -1))
+        theta_BRK6 = log_gaussian(self.locations)
+        density_BRKP = (theta_BRK6 @ phi_BP6[:, None].mT).exp()
+        return (self.pi[..., None, :] @ density_BRKP).squeeze(-2)
+
+    def cell_mass(self, grid: Grid) -> Tensor:
+        """(B, R, L): the integral of p over each cell, which the density at its centre is not."""
+        grid = grid.to(self.pi.device)
+        centres_BL2, half_sides = grid.positions, grid.cell_sides / 2
+        low, high = centres_BL2 - half_sides, centres_BL2 + half_sides
+        total = torch.zeros_like(self.pi[..., :1]).expand(-1, -1, grid.num_cells)
+        for k in range(self.pi.shape[-1]):  # one component at a time bounds the memory
+            mass_BRL = rectangle_mass(
+                self.mu[:, :, k, None], self.sigma[:, :, k, None], low[:, None], high[:, None]
+            )
+            total = total + self.pi[:, :, k, None] * mass_BRL
+        return total * grid.mask[:, None]
+
+    def restarts(self, index_BS: Tensor) -> "Mixture":
+        """The restarts that each image's index (B, S) names: R becomes S."""
+
+        def take(tensor: Tensor) -> Tensor:
+            index = index_BS.view(*index_BS.shape, *[1] * (tensor.ndim - 2))
+            return tensor.gather(1, index.expand(-1, -1, *tensor.shape[2:]))
+
+        return self._each(take)
+
+    def images(self, rows: slice) -> "Mixture":
+        """The mixtures of some of the images."""
+        return self._each(lambda tensor: tensor[rows])
+
+    def to(self, device: torch.device | str) -> "Mixture":
+        """The same mixtures on another device."""
+        return self._each(lambda tensor: tensor.to(device))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "Mixture":
+        return Mixture(*map(change, (self.pi, self.mu, self.sigma, self.num_components)))

@@ -1,0 +1,19 @@
+"""Discrete attention: the softmax weights themselves."""
+
+from torch import Tensor
+
+from attention.context import weighted_sum
+from attention.grid import Grid
+from attention.heads.head import AttentionOutput, Head
+from attention.heads.registry import register
+
+
+@register("discrete")
+class DiscreteHead(Head):
+    """c = V·softmax(scores): the paper's Section 2.1."""
+
+    def attend(
+        self, weights: Tensor, values: Tensor, grid: Grid, num_components: int | None, step: int
+    ) -> AttentionOutput:
+        context = weighted_sum(weights[:, None], values).squeeze(1)
+        return AttentionOutput(context, weights)

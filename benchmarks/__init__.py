@@ -1,0 +1,1 @@
+"""make bench: baselines, timing and tables."""

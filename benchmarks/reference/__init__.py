@@ -1,0 +1,1 @@
+"""Plain transcriptions of what was published: the baselines."""

@@ -1,0 +1,138 @@
+"""A whole training step of MCAN-small on VQA-v2's mix of grids: ours, and as it was published.
+
+Both take the same step: dropout, loss, gradients, Adam. Ours has batches of one grid each, as the
+trainer makes them; the published one has mixed batches, padded to 608 cells.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+import attention
+import mcan
+from benchmarks.baseline_process import BaselineProcess
+from benchmarks.measurement import Part, Row, as_measurements, ratios
+from benchmarks.reference.plain_mcan import PlainMCAN
+from benchmarks.sample_features import NUM_ANSWERS, NUM_FEATURES, draw_shapes
+from benchmarks.timing import Work, interleave
+from data.text.word_lists import QUESTION_LENGTH
+from mcan.runtime.distributed import World
+from mcan.training.step import Stepper, make_optimizer
+
+MOST_CELLS = 608
+NUM_WORDS = 20000
+SMALL = mcan.Sizes(NUM_WORDS, NUM_ANSWERS, NUM_FEATURES)
+
+
+@dataclass(frozen=True)
+class StepBatch:
+    """Questions with an image each, as a step takes them."""
+
+    features: Tensor  # (b, L, F) float16
+    sizes: tuple[tuple[int, int], ...]
+    tokens: Tensor
+    targets: Tensor
+    question_ids: Tensor
+    weight: float
+
+    def keep_until(self, wait: object) -> None:
+        """Nothing reuses these features."""
+
+
+def make_batch(shapes: list[tuple[int, int]], num_cells: int, sizes: mcan.Sizes) -> StepBatch:
+    """Questions about made-up images of these shapes, zeros after their cells."""
+    generator = torch.Generator().manual_seed(sum(height * width for height, width in shapes))
+    features = torch.rand(len(shapes), num_cells, sizes.num_features, generator=generator)
+    for row, (height, width) in zip(features, shapes, strict=True):
+        row[height * width :] = 0
+    tokens = torch.randint(1, sizes.num_words, (len(shapes), QUESTION_LENGTH), generator=generator)
+    tokens[:, 8:] = 0
+    targets = torch.rand(len(shapes), sizes.num_answers, generator=generator).gt(0.999).float()
+    ids = torch.arange(len(shapes))
+    return StepBatch(features.half(), tuple(shapes), tokens, targets, ids, 1 / len(shapes))
+
+
+class OurSteps:
+    """Steps of our model with a head, on batches of one grid each."""
+
+    def __init__(
+        self, head: str, batches: list[StepBatch], sizes: mcan.Sizes, device: torch.device
+    ) -> None:
+        torch.manual_seed(0)
+        model = mcan.MCAN(sizes, attention.build(head)).to(device).train()
+        optimizer = make_optimizer(model, (0.9, 0.98), 1e-9)
+        self.stepper = Stepper(model, optimizer, World(0, 1, device))
+        self.batches, self.number = batches, 0
+
+    def __call__(self) -> None:
+        batch = self.batches[self.number % len(self.batches)]
+        self.stepper.step([batch], self.number, 1e-4, stop=False)
+        self.number += 1
+
+
+class PlainSteps:
+    """Steps of the published model on mixed and padded batches, with Adam as torch has it."""
+
+    def __init__(self, batches: list[StepBatch], sizes: mcan.Sizes, device: torch.device) -> None:
+        torch.manual_seed(0)
+        self.model = PlainMCAN(sizes).to(device).train()
+        self.optimizer = torch.optim.Adam(self.model.parameters(), 1e-4, (0.9, 0.98), 1e-9)
+        self.batches, self.number, self.device = batches, 0, device
+
+    def __call__(self) -> None:
+        batch = self.batches[self.number % len(self.batches)]
+        self.number += 1
+        self.optimizer.zero_grad()
+        features = batch.features.float().to(self.device)
+        logits = self.model(features, batch.tokens.to(self.device))
+        targets = batch.targets.to(self.device)
+        loss = binary_cross_entropy_with_logits(logits, targets, reduction="sum")
+        (loss * batch.weight).backward()
+        self.optimizer.step()
+
+
+def make_batches(
+    count: int, batch_size: int, sizes: mcan.Sizes
+) -> tuple[list[StepBatch], list[StepBatch]]:
+    """Batches of one grid each, and mixed and padded ones."""
+    generator = np.random.default_rng(0)
+    shapes = draw_shapes(count, generator)
+    uniform = [make_batch([shape] * batch_size, shape[0] * shape[1], sizes) for shape in shapes]
+    mixed = [make_batch(draw_shapes(batch_size, generator), MOST_CELLS, sizes) for _ in uniform]
+    return uniform, mixed
+
+
+def make_plain_steps(
+    count: int, batch_size: int, sizes: mcan.Sizes, device: torch.device
+) -> PlainSteps:
+    """The published model's steps on its batches."""
+    return PlainSteps(make_batches(count, batch_size, sizes)[1], sizes, device)
+
+
+def measure(
+    device: torch.device, rounds: int = 9, batch_size: int = 4, sizes: mcan.Sizes = SMALL
+) -> Part:
+    """Rows for the head's part in a step, and for the step against the published one."""
+    uniform, _ = make_batches(rounds + 1, batch_size, sizes)
+    with BaselineProcess(make_plain_steps, rounds + 1, batch_size, sizes, device) as plain:
+        works: dict[str, Work] = {
+            "discrete": OurSteps("discrete", uniform, sizes, device),
+            "multimodal": OurSteps("multimodal", uniform, sizes, device),
+            "plain MCAN": plain,
+        }
+        times = interleave(works, device, rounds, "training steps")
+    against = "plain MCAN: padded to 608 cells, explicit attention and LayerNorm, mixed batches"
+    added, gain = (
+        ratios(times["multimodal"], times["discrete"]),
+        ratios(times["plain MCAN"], times["discrete"]),
+    )
+    return Part(
+        [
+            Row("whole training step, multimodal", "the same step, discrete", "≤ 1.05", added),
+            Row("whole training step, small, dropout kept", against, "≥ 1.5", gain),
+        ],
+        as_measurements(f"step of {batch_size} questions", times),
+    )

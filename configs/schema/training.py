@@ -1,0 +1,170 @@
+"""Settings of the commands that train, plan or measure training runs."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from configs.schema.groups import Data, LambdaGrid, Launcher
+from configs.schema.kinds import (
+    Count,
+    CountOrZero,
+    NotNegative,
+    Options,
+    Positive,
+    Required,
+    Seed,
+    Share,
+    Sides,
+)
+from mcan.network.architecture import Architecture
+from mcan.runtime.settings import Runtime
+from mcan.training.settings import Optim, TrainingSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train(TrainingSettings):
+    """configs/train.yaml"""
+
+    data: Data
+    name: str | None
+    resume: bool
+    modules: list[str]
+    figures: CountOrZero
+    runs: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doctor(Train):
+    """configs/doctor.yaml"""
+
+    gpus: Count
+    sample_megabytes: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submit(Train):
+    """configs/submit.yaml"""
+
+    launcher: Launcher
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions:
+    """sweep: the sweep itself, beside the settings of its runs."""
+
+    name: str
+    over: list[str]
+    folds: Count
+    grid: LambdaGrid
+    poll_seconds: Positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep(Submit):
+    """configs/sweep.yaml"""
+
+    sweep: SweepOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepJob:
+    """configs/sweep_job.yaml"""
+
+    sweep: Required
+    job: Required
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepReport:
+    """configs/sweep_report.yaml"""
+
+    sweep: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """configs/paper.yaml"""
+
+    dataset: str
+    seeds: list[Seed]
+    gpus: Count
+    train: str
+    measure: str
+    fine_tuning_epochs: Count
+    figures: CountOrZero
+    runs: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Soak:
+    """configs/soak.yaml"""
+
+    minutes: Positive
+    samples_per_minute: Count
+    warm_up: Share
+    tolerance: NotNegative
+    train: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportMcan:
+    """configs/import_mcan.yaml"""
+
+    attention: Options
+    optim: Optim
+    checkpoint: Required
+    output: Required
+    num_heads: Count
+    tokens: str | None
+    questions: list[str]
+    answers: str | None
+    words_of: str | None
+    backbone: str
+    train_split: str
+    modules: list[str]
+    composed: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assume:
+    """assume: what `make cost` cannot count."""
+
+    utilisation: Annotated[float, "> 0 and <= 1"]
+    launch: NotNegative
+    network: Positive
+    disk: Positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """configs/cost.yaml"""
+
+    model: Architecture
+    attention: Options
+    optim: Optim
+    runtime: Runtime
+    words: Count
+    answers: Count
+    question_length: Count
+    features: Count
+    grid: Sides
+    largest_grid: Sides
+    train_questions: Count
+    val_questions: Count
+    train_images: Count
+    val_images: Count
+    gpus: list[Count]
+    assume: Assume
+    modules: list[str]
+    output: str | None
+    document: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """configs/bench.yaml"""
+
+    parts: list[str]
+    toy: bool
+    document: bool
+    device: str | None
+    output: str

@@ -1,0 +1,1 @@
+"""The `patch` backbone: fixed descriptors of colour, shape and texture."""

@@ -1,0 +1,158 @@
+"""The HDF5 side of a feature store: laying out the file, and reading its index back, checked."""
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from data.features.dtype import DTYPES
+from data.features.header import SIZE, Header
+from data.features.manifest import Manifest, check_grid, fingerprint
+
+
+@dataclasses.dataclass(frozen=True)
+class StoreIndex:
+    """Per image, all (n,) and by ascending id: id, first row, grid, checksum of its rows."""
+
+    manifest: Manifest
+    image_ids: np.ndarray
+    offsets: np.ndarray
+    heights: np.ndarray
+    widths: np.ndarray
+    checksums: np.ndarray
+
+
+def create_file(
+    path: Path, index: Mapping[str, np.ndarray], shape: tuple[int, int], dtype: np.dtype
+) -> int:
+    """Make the file with its index and space for rows of `shape`; return where they begin."""
+    with h5py.File(
+        path,
+        "w",
+        locking=False,  # some network file systems have no locks; the journal guards the file
+        userblock_size=SIZE,
+        alignment_threshold=1 << 16,
+        alignment_interval=SIZE,
+    ) as file:
+        for name, array in index.items():
+            file[name] = array
+        # one contiguous piece, allocated now and not filled: rows are then written in place
+        creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        creation.set_layout(h5py.h5d.CONTIGUOUS)
+        creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+        creation.set_obj_track_times(False)  # equal contents, equal bytes
+        creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+        space = h5py.h5s.create_simple(shape)
+        kind = h5py.h5t.py_create(dtype)
+        rows = h5py.h5d.create(file.id, b"features", kind, space, creation)
+        return int(rows.get_offset())
+
+
+def renew_file(
+    path: Path, index: Mapping[str, np.ndarray], shape: tuple[int, int], dtype: np.dtype
+) -> int:
+    """Make all of an unfinished file but its rows as `create_file` did; where the rows begin.
+
+    A disk that was full when the file was to be finished may have left half of HDF5's own records.
+    """
+    fresh = path.with_name(path.name + ".layout")  # the room for its rows is never written
+    try:
+        start = create_file(fresh, index, shape, dtype)
+        end = start + dtype.itemsize * shape[0] * shape[1]
+        with open(fresh, "rb") as source, open(path, "r+b") as target:
+            target.write(source.read(start))
+            source.seek(end)
+            target.seek(end)
+            target.write(source.read())
+            target.truncate()
+        return start
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def read_index(descriptor: int, header: Header, path: object) -> StoreIndex:
+    """Read the index of an open store and raise when it is not valid."""
+    try:
+        # through the descriptor, not the name: a file renamed meanwhile cannot be mixed in
+        with (
+            os.fdopen(os.dup(descriptor), "rb") as stream,
+            h5py.File(stream, "r") as file,
+        ):
+            manifest = Manifest.parse(str(file.attrs["manifest"]), path)
+            check_rows(file, header, manifest.dtype, path)
+            index = StoreIndex(
+                manifest,
+                read_array(file, "image_id", np.int64),
+                read_array(file, "offset", np.int64),
+                read_array(file, "height", np.int32),
+                read_array(file, "width", np.int32),
+                read_array(file, "checksum", np.uint32),
+            )
+            shape = file["features"].shape
+    except KeyError as error:
+        raise ValueError(f"{path} lacks a part of a feature store: {error}") from None
+    except Exception as error:  # h5py raises whatever damaged metadata lead to
+        if str(error).startswith(str(path)):
+            raise
+        raise ValueError(f"{path} cannot be read as HDF5: {error}") from None
+    check_index(index, shape, path)
+    return index
+
+
+def read_array(file: Any, name: str, kind: type) -> np.ndarray:
+    """Read one 1-D array of the index."""
+    found = file[name]
+    if not isinstance(found, h5py.Dataset) or found.ndim != 1 or found.dtype != kind:
+        raise TypeError(f"'{name}' should be one row of {np.dtype(kind)}")
+    array: np.ndarray = found[...]
+    return array
+
+
+def check_rows(file: Any, header: Header, dtype: str, path: object) -> None:
+    """Raise unless the features are one contiguous matrix of the dtype where the header says."""
+    rows, expected = file["features"], DTYPES[dtype].array_dtype
+    if not isinstance(rows, h5py.Dataset) or rows.ndim != 2 or rows.dtype != expected:
+        kind = getattr(rows, "dtype", type(rows).__name__)
+        raise ValueError(f"{path}: 'features' is {kind}, expected a 2-D array of {expected}")
+    if rows.chunks is not None or rows.external is not None or rows.is_virtual:
+        raise ValueError(f"{path}: 'features' is not stored in one contiguous piece")
+    if rows.id.get_offset() != header.data_offset or rows.nbytes != header.data_bytes:
+        raise ValueError(f"{path}: 'features' is not where the header says; make the store again")
+
+
+def check_index(index: StoreIndex, shape: tuple[int, int], path: object) -> None:
+    """Raise when ids, grids, offsets, manifest and the number of rows do not agree."""
+    manifest = index.manifest
+    counts = (manifest.num_images, manifest.num_cells, manifest.num_features)
+    if (len(index.image_ids), *shape) != counts:
+        raise ValueError(
+            f"{path}: the manifest says (images, cells, features) = {counts}, "
+            f"the file holds {(len(index.image_ids), *shape)}"
+        )
+    if len({len(array) for array in dataclasses.astuple(index)[1:]}) != 1:
+        raise ValueError(f"{path}: the arrays of the index differ in length")
+    steps = np.diff(index.image_ids)
+    if (steps <= 0).any():
+        image_id = index.image_ids[1:][steps <= 0][0]
+        raise ValueError(f"{path}: image {image_id} is there twice or out of order")
+    try:
+        grids = np.stack([index.heights, index.widths], axis=1)
+        _, first = np.unique(grids, axis=0, return_index=True)  # each shape once: cheap
+        for n in first.tolist():
+            height, width = grids[n].tolist()
+            check_grid(int(index.image_ids[n]), height, width, manifest.resize, manifest.stride)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    cells = index.heights.astype(np.int64) * index.widths
+    ends = np.cumsum(cells)
+    wrong = index.offsets != ends - cells
+    if wrong.any() or ends[-1] != manifest.num_cells:
+        image_id = index.image_ids[wrong][0] if wrong.any() else index.image_ids[-1]
+        raise ValueError(f"{path}: the rows of image {image_id} lie outside or over others")
+    found = fingerprint(index.image_ids, index.heights, index.widths, index.checksums)
+    if found != manifest.checksum:
+        raise ValueError(f"{path}: the index does not match the manifest's checksum")

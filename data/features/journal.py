@@ -1,0 +1,69 @@
+"""Which images of an unfinished store are safely on disk, so that a killed build can resume."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from data.features.header import write_all
+from data.io.atomic_files import make_parent
+from data.io.locks import FileLock
+
+
+class Journal:
+    """A text file: one line of JSON that says what is being made, then `image_id checksum` lines.
+
+    Holding it open holds a lock: two processes cannot write the same store.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.num_bytes = 0  # of intact lines; whatever follows them is cut off before the next
+        make_parent(path)
+        busy = (
+            f"{path} is held by another process that is writing the same store; wait for it to end"
+        )
+        self.lock = FileLock(path, busy, required=False)
+        self.descriptor = self.lock.descriptor
+
+    def start(self, identity: dict[str, Any]) -> None:
+        """Forget everything and begin a journal about `identity`."""
+        self.num_bytes = 0
+        self.append(json.dumps(identity) + "\n")
+        os.fsync(self.descriptor)
+
+    def read(self) -> tuple[dict[str, Any] | None, dict[int, int]]:
+        """What is being made (None: unreadable) and {image_id: checksum} of what is done."""
+        lines = self.path.read_bytes().split(b"\n")[:-1]
+        try:
+            identity = json.loads(lines[0])
+        except (IndexError, ValueError):
+            return None, {}
+        if not isinstance(identity, dict):
+            return None, {}
+        self.num_bytes = len(lines[0]) + 1
+        done = {}
+        for line in lines[1:]:
+            words = line.split()
+            if len(words) != 2 or not all(word.isdigit() for word in words):
+                break  # torn by a power cut: what follows is not to be trusted
+            done[int(words[0])] = int(words[1])
+            self.num_bytes += len(line) + 1
+        return identity, done
+
+    def add(self, entries: list[tuple[int, int]]) -> None:
+        """Record images whose rows the disk already holds."""
+        self.append("".join(f"{image_id} {checksum}\n" for image_id, checksum in entries))
+
+    def append(self, text: str) -> None:
+        """Write whole lines after the intact ones: half a line may not become part of another."""
+        content = text.encode()
+        os.ftruncate(self.descriptor, self.num_bytes)
+        write_all(self.descriptor, content, self.num_bytes)
+        self.num_bytes += len(content)
+
+    def close(self, remove: bool) -> None:
+        """Release the lock; `remove` when the store is finished or given up."""
+        if remove:
+            self.path.unlink(missing_ok=True)
+        self.lock.release()

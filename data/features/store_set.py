@@ -1,0 +1,125 @@
+"""Several feature stores seen as one: what `train+val` reads."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from data.features.reader import FeatureStore
+from data.features.staging import stage_store
+
+
+class StoreSet:
+    """Stores of the same kind; image ids (n,) ascending over all of them.
+
+    An image may be in several, as when custom splits share it, if its rows are the same in all.
+    """
+
+    def __init__(self, stores: Sequence[FeatureStore]) -> None:
+        if not stores:
+            raise ValueError("at least one feature store is needed")
+        self.stores = list(stores)
+        first = stores[0]
+        for store in stores[1:]:
+            kind = first.manifest
+            store.manifest.require(
+                store.path, kind.backbone, kind.resize, kind.num_features, kind.dtype
+            )
+        self.num_features, self.dtype = first.num_features, first.dtype
+        ids = np.concatenate([store.image_ids for store in stores])
+        checksums = np.concatenate([store.checksums for store in stores])
+        order = np.argsort(ids, kind="stable")
+        again = np.concatenate([[False], np.diff(ids[order]) == 0])
+        differs = again & np.concatenate([[False], np.diff(checksums[order].astype(np.int64)) != 0])
+        if differs.any():
+            image_id = ids[order][differs][0]
+            raise ValueError(f"image {image_id} has different features in {self.names()}")
+        order = order[~again]
+        self.image_ids = ids[order]
+        numbers = [np.full(len(store), n) for n, store in enumerate(stores)]
+        self.numbers = np.concatenate(numbers)[order]
+        self.places = np.concatenate([np.arange(len(store)) for store in stores])[order]
+        self.heights = np.concatenate([store.heights for store in stores])[order]
+        self.widths = np.concatenate([store.widths for store in stores])[order]
+
+    def names(self) -> str:
+        return ", ".join(str(store.path) for store in self.stores)
+
+    def positions(self, image_ids: np.ndarray) -> np.ndarray:
+        """Where each image (n,) stands in `image_ids`; raise when one is in no store."""
+        image_ids = np.asarray(image_ids, dtype=np.int64)
+        places: np.ndarray = np.searchsorted(self.image_ids, image_ids).clip(
+            max=len(self.image_ids) - 1
+        )
+        missing = np.unique(image_ids[self.image_ids[places] != image_ids])
+        if len(missing):
+            raise ValueError(
+                f"{len(missing)} images are not in {self.names()}, the first is {missing[0]}; "
+                "make a store that has the features of every image"
+            )
+        return places
+
+    def shapes(self, image_ids: np.ndarray) -> np.ndarray:
+        """The grids (n, 2), height and width, of images (n,)."""
+        places = self.positions(image_ids)
+        return np.stack([self.heights[places], self.widths[places]], axis=1)
+
+    def size(self, image_id: int) -> tuple[int, int]:
+        """The (height, width) of an image's grid."""
+        height, width = self.shapes(np.array([image_id]))[0].tolist()
+        return height, width
+
+    def rows(self, image_id: int) -> np.ndarray:
+        """An image's features (height·width, F)."""
+        place = int(self.positions(np.array([image_id]))[0])
+        store: FeatureStore = self.stores[self.numbers[place]]
+        return store.rows(image_id)
+
+    def copy_rows(self, place: int, out: np.ndarray) -> None:
+        """Copy the rows of the image at a position into `out` (L, F)."""
+        self.stores[self.numbers[place]].copy_rows(int(self.places[place]), out)
+
+    def advise(self, place: int) -> None:
+        """Ask the system to fetch the pages of the image at a position."""
+        self.stores[self.numbers[place]].advise(int(self.places[place]))
+
+    def find_bad_row(self, image_ids: np.ndarray) -> str | None:
+        """Name the first row, by image, that has a number that is not finite; None without one."""
+        for place in self.positions(np.unique(image_ids)).tolist():
+            store: FeatureStore = self.stores[self.numbers[place]]
+            row = self.dtype.find_bad_row(store.view(int(self.places[place])))
+            if row is not None:
+                return f"row {row} of image {self.image_ids[place]} in {store.path}"
+        return None
+
+    def exceeds_memory(self) -> bool:
+        """True when the files are too large to stay in this machine's page cache."""
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return sum(store.header.file_bytes for store in self.stores) > memory // 2
+
+    def check(self) -> None:
+        """Raise when one of the files was changed or cut since it was opened."""
+        for store in self.stores:
+            store.check()
+
+    def close(self) -> None:
+        """Let go of all files."""
+        for store in self.stores:
+            store.close()
+
+
+def open_stores(
+    paths: Sequence[str | Path],
+    reader: str = "mmap",
+    stage_to: str | Path | None = None,
+    backbone: str | None = None,
+    resize: Sequence[int] | None = None,
+) -> StoreSet:
+    """Open stores as one, from copies in the node-local folder `stage_to` when it is given."""
+    if stage_to is not None:
+        paths = [stage_store(path, stage_to) for path in paths]
+    stores = [FeatureStore(path, reader) for path in paths]
+    for store in stores:
+        store.manifest.require(store.path, backbone, resize)
+    return StoreSet(stores)

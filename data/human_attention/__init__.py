@@ -1,0 +1,1 @@
+"""Human attention maps (VQA-HAT), and how attention compares with them."""

@@ -1,0 +1,168 @@
+"""VQA-HAT: where people looked to answer a question, as distributions over the cells of a grid."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from data.text.tokenizer import tokenize
+from data.vqa.data_folder import DataFolder
+from data.vqa.questions import Questions, load_annotations, load_questions
+
+NAME = re.compile(r"(\d+)_(\d+)\.png")
+UNKNOWN = "unknown"  # the answer type of a question that the annotations do not have
+
+
+@dataclass(frozen=True)
+class MappedQuestion:
+    """A question, with its VQA v1 id and text, and the files of its maps, one per annotator."""
+
+    question_id: int
+    image_id: int
+    text: str
+    maps: tuple[Path, ...]
+
+    @property
+    def annotators(self) -> tuple[int, ...]:
+        """The n of each file <question_id>_<n>.png."""
+        return tuple(int(path.stem.rpartition("_")[2]) for path in self.maps)
+
+
+@dataclass(frozen=True)
+class MeanMap:
+    """The mean of the maps that people made of one question."""
+
+    cells: np.ndarray  # (h, w), sum 1
+    num_people: int
+
+
+def list_mapped_questions(folder: DataFolder, split: str) -> list[MappedQuestion]:
+    """The questions of a split that have maps, by id; ids are those of the VQA v1 question file."""
+    maps = list_maps(folder.human_maps(split))
+    questions = load_questions([folder.v1_questions(split)])
+    asked = {number: (image, text) for number, image, text in rows_of(questions)}
+    foreign = [question_id for question_id in maps if question_id not in asked]
+    if foreign:
+        raise ValueError(
+            f"{folder.human_maps(split)} has maps of {len(foreign)} questions, such as "
+            f"{foreign[0]}, that {folder.v1_questions(split)} does not have; VQA-HAT uses ids of "
+            "VQA v1, so give the v1 question file of the same split"
+        )
+    return [MappedQuestion(number, *asked[number], tuple(paths)) for number, paths in maps.items()]
+
+
+def list_maps(folder: Path) -> dict[int, list[Path]]:
+    """The files <question_id>_<n>.png of a folder by question id, each list by n."""
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"{folder} does not exist; unpack the maps of VQA-HAT there (see docs/data.md)"
+        )
+    found: dict[int, list[tuple[int, Path]]] = defaultdict(list)
+    for path in folder.iterdir():
+        match = NAME.fullmatch(path.name)
+        if match is not None:
+            found[int(match[1])].append((int(match[2]), path))
+    if not found:
+        raise FileNotFoundError(f"{folder} holds no map named <question_id>_<n>.png")
+    return {number: [path for _, path in sorted(found[number])] for number in sorted(found)}
+
+
+def match_by_words(
+    folder: DataFolder, split: str, questions: Questions
+) -> dict[int, MappedQuestion]:
+    """The human maps of VQA-v2 questions, by their ids; empty where the folder has none.
+
+    VQA v1 and v2 number questions differently: the same image and the same words are the same
+    question.
+    """
+    by_words = {
+        key_of(mapped.image_id, mapped.text): mapped
+        for name in folder.layout.split_names(split)
+        if folder.human_maps(name).is_dir() and folder.v1_questions(name).is_file()
+        for mapped in list_mapped_questions(folder, name)
+    }
+    images = {image_id for image_id, _ in by_words}  # tokenizing all the others takes a while
+    matched = {
+        number: by_words.get(key_of(image_id, text))
+        for number, image_id, text in rows_of(questions)
+        if image_id in images
+    }
+    return {number: mapped for number, mapped in matched.items() if mapped is not None}
+
+
+def find_answer_types(
+    folder: DataFolder, split: str, mapped: Sequence[MappedQuestion]
+) -> tuple[str, ...]:
+    """The answer type of every question, from the annotations of VQA-v2 where they have it.
+
+    Without the files of v2, or where it has dropped the question, the type is unknown.
+    """
+    if not (folder.questions(split).is_file() and folder.annotations(split).is_file()):
+        return (UNKNOWN,) * len(mapped)
+    annotations = load_annotations([folder.annotations(split)])
+    types = {each.question_id: each.answer_type for each in annotations}
+    images = {each.image_id for each in mapped}
+    known: dict[tuple[int, str], str] = {}
+    for number, image_id, text in rows_of(load_questions([folder.questions(split)])):
+        if image_id in images and number in types:
+            known.setdefault(key_of(image_id, text), types[number])
+    return tuple(known.get(key_of(each.image_id, each.text), UNKNOWN) for each in mapped)
+
+
+def key_of(image_id: int, text: str) -> tuple[int, str]:
+    """What a question has in common in VQA v1 and v2."""
+    return image_id, " ".join(tokenize(text))
+
+
+def rows_of(questions: Questions) -> Iterator[tuple[int, int, str]]:
+    """Id, image id and text of every question."""
+    return zip(questions.ids.tolist(), questions.image_ids.tolist(), questions.texts, strict=True)
+
+
+def read_map(path: Path) -> np.ndarray:
+    """One map as it is, (H, W) float64; any PNG mode becomes grey."""
+    try:
+        with Image.open(path) as image:
+            if image.mode.startswith("I"):  # 16 bits per pixel: keep them all
+                return np.asarray(image, dtype=np.float64)
+            return np.asarray(image.convert("L"), dtype=np.float64)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ValueError(f"{path} is not a readable image: {error}") from None
+
+
+def read_distributions(mapped: MappedQuestion, height: int, width: int) -> Iterator[np.ndarray]:
+    """Each annotator's distribution over a grid, (height·width,), sum 1; black maps are skipped."""
+    for path in mapped.maps:
+        cells = average_area(read_map(path), height, width).reshape(-1)
+        if cells.sum() > 0:
+            yield cells / cells.sum()
+
+
+def average_maps(mapped: MappedQuestion, longer_side: int) -> MeanMap | None:
+    """The mean of a question's maps, each of sum 1; None where all of them are black."""
+    pixels = read_map(mapped.maps[0]).shape
+    height, width = (max(1, round(side * longer_side / max(pixels))) for side in pixels)
+    distributions = list(read_distributions(mapped, height, width))
+    if not distributions:
+        return None
+    return MeanMap(np.mean(distributions, axis=0).reshape(height, width), len(distributions))
+
+
+def average_area(picture: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Mean of (H, W) over the exact area of each cell of a grid, pixels cut: (height, width)."""
+    rows, columns = overlap(picture.shape[0], height), overlap(picture.shape[1], width)
+    return np.asarray(rows @ picture @ columns.T)
+
+
+def overlap(pixels: int, cells: int) -> np.ndarray:
+    """The share of each cell of a line that each pixel covers, (cells, pixels); rows sum to 1."""
+    size = pixels / cells
+    edge = np.arange(cells + 1) * size
+    pixel = np.arange(pixels)
+    right = np.minimum(edge[1:, None], pixel + 1)
+    left = np.maximum(edge[:-1, None], pixel)
+    return np.asarray(np.maximum(right - left, 0) / size)

@@ -1,0 +1,1 @@
+"""Files, disks, downloads and threads."""

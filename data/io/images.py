@@ -1,0 +1,51 @@
+"""Image files: decoded with an error that names the file, and their size as one sees them."""
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps
+
+Picture = Image.Image  # for packages that pass images on and do not import PIL
+
+ORIENTATION = 0x0112  # EXIF
+QUARTER_TURNS = (5, 6, 7, 8)  # orientations that exchange the sides
+
+
+def read_image(path: str | Path) -> Image.Image:
+    """A decoded image; a broken one raises an error that names the file."""
+    try:
+        image = Image.open(path)
+        image.load()
+    except Exception as error:  # PIL raises whatever a damaged file leads to
+        raise unreadable(path, error) from None
+    return image
+
+
+def upright_size(path: str | Path) -> tuple[int, int]:
+    """Width and height as seen, EXIF orientation applied, read from the header alone."""
+    try:
+        with Image.open(path) as image:
+            turned = image.getexif().get(ORIENTATION) in QUARTER_TURNS
+            width, height = image.size
+    except Exception as error:
+        raise unreadable(path, error) from None
+    return (height, width) if turned else (width, height)
+
+
+def to_rgb(image: Image.Image) -> Image.Image:
+    """Upright RGB: EXIF orientation applied, transparency over white, greys repeated."""
+    image = ImageOps.exif_transpose(image)
+    if image.mode.startswith("I"):  # 16 bits per pixel, which PIL would clip rather than scale
+        image = Image.fromarray((np.asarray(image) >> 8).clip(0, 255).astype(np.uint8))
+    if "A" in image.getbands() or "transparency" in image.info:
+        image = image.convert("RGBA")
+        white = Image.new("RGBA", image.size, (255, 255, 255, 255))
+        image = Image.alpha_composite(white, image)
+    return image.convert("RGB")
+
+
+def unreadable(path: str | Path, error: Exception) -> ValueError | FileNotFoundError:
+    """The one sentence about an image that cannot be decoded."""
+    if isinstance(error, FileNotFoundError):
+        return FileNotFoundError(f"{path} does not exist; expected an image")
+    return ValueError(f"{path} is not a readable image: {error or type(error).__name__}")

@@ -1,0 +1,64 @@
+"""Locks between processes, over flock: held by an open file, gone with the process."""
+
+import fcntl
+import os
+import sys
+from pathlib import Path
+from typing import Self
+
+
+class FileLock:
+    """An exclusive lock on a file, made where it is absent, or on a folder; until `release`.
+
+    While another process holds it, `busy` is raised as a ValueError, or printed once with `wait`.
+    With `required` false, a file system without locks leaves the work unprotected.
+    """
+
+    def __init__(self, path: Path, busy: str, *, wait: bool = False, required: bool = True) -> None:
+        flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
+        self.descriptor = os.open(path, flags, 0o644)
+        try:
+            self._acquire(path, busy, wait)
+        except OSError as error:
+            if required:
+                self.release()
+                raise OSError(f"{path} cannot be locked: {error.strerror}") from None
+        except BaseException:
+            self.release()
+            raise
+
+    def _acquire(self, path: Path, busy: str, wait: bool) -> None:
+        try:
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not wait:
+                raise ValueError(busy) from None
+            print(busy, file=sys.stderr, flush=True)
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX)
+        # the last holder may have deleted the file: then this is a lock on nothing
+        if not path.exists() or not os.path.samestat(os.fstat(self.descriptor), os.stat(path)):
+            raise ValueError(busy)
+
+    def release(self) -> None:
+        """Let others have it; a second call does nothing."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+
+def is_locked(path: Path) -> bool:
+    """Whether another process holds the lock on a file."""
+    if not path.is_file():
+        return False
+    with open(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False

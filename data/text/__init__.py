@@ -1,0 +1,1 @@
+"""Words: the tokenizer, the vocabulary, the answer list and word vectors."""

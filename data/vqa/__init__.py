@@ -1,0 +1,1 @@
+"""The official VQA files: questions, annotations, results, the accuracy, the data folder."""

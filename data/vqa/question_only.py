@@ -1,0 +1,54 @@
+"""Answering without the image: what a model must beat to have looked at it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from data.vqa.accuracy import Scores, score_results
+from data.vqa.data_folder import DataFolder
+from data.vqa.questions import Annotation, match_annotations
+
+
+def score_question_only(folder: DataFolder, trained: str, validated: str) -> Scores:
+    """Official scores of the answer most frequent in training for each question's very words."""
+    train, train_texts = load_annotated(folder, trained)
+    val, val_texts = load_annotated(folder, validated)
+    return score_answers(val, guess_by_text(train, train_texts, val, val_texts))
+
+
+def guess_by_text(
+    train: list[Annotation], train_texts: list[str], val: list[Annotation], val_texts: list[str]
+) -> list[str]:
+    """For each question the answer most frequent for its text, type, or at all in training."""
+    overall = majority(train)
+    by_type = majority_by(train, [each.question_type for each in train])
+    by_text = majority_by(train, train_texts)
+    return [
+        by_text.get(text, by_type.get(each.question_type, overall))
+        for each, text in zip(val, val_texts, strict=True)
+    ]
+
+
+def load_annotated(folder: DataFolder, split: str) -> tuple[list[Annotation], list[str]]:
+    """The annotations of a split and their questions' texts, in the same order."""
+    questions = folder.read_questions(split)
+    return match_annotations(questions, folder.read_annotations(split)), questions.texts
+
+
+def score_answers(annotations: list[Annotation], answers: list[str]) -> Scores:
+    """Official scores of one answer per annotation."""
+    ids = [each.question_id for each in annotations]
+    return score_results(annotations, dict(zip(ids, answers, strict=True)))
+
+
+def majority(annotations: Iterable[Annotation]) -> str:
+    """The answer that is right most often."""
+    counts = Counter(each.multiple_choice_answer for each in annotations)
+    return min(counts, key=lambda answer: (-counts[answer], answer))
+
+
+def majority_by(annotations: list[Annotation], keys: Iterable[object]) -> dict[object, str]:
+    """The answer that is right most often among the annotations of each key."""
+    groups: dict[object, list[Annotation]] = defaultdict(list)
+    for key, annotation in zip(keys, annotations, strict=True):
+        groups[key].append(annotation)
+    return {key: majority(group) for key, group in groups.items()}

@@ -1,0 +1,151 @@
+"""The official question and annotation files."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data.vqa.json_entries import check_unique, name_ids, read_entries, take_id, take_text
+
+NUM_ANNOTATORS = 10
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The questions of one or several files, in file order."""
+
+    ids: np.ndarray  # (Q,) int64
+    image_ids: np.ndarray  # (Q,) int64
+    texts: list[str]
+    subtype: str  # "val2014"; "train2014+val2014" for two files
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """What ten people answered to one question."""
+
+    question_id: int
+    image_id: int
+    question_type: str
+    answer_type: str
+    multiple_choice_answer: str
+    answers: tuple[str, ...]  # ten
+
+
+def load_questions(paths: Sequence[str | Path]) -> Questions:
+    """Read question files as one list; an id may occur once over all of them."""
+    return join_questions([parse_questions(path) for path in paths], paths)
+
+
+def load_annotations(paths: Sequence[str | Path]) -> list[Annotation]:
+    """Read annotation files as one list; a question id may occur once over all of them."""
+    return join_annotations([parse_annotations(path) for path in paths], paths)
+
+
+def parse_questions(path: str | Path) -> Questions:
+    """The questions of one file."""
+    entries, subtype = read_entries(path, "questions")
+    ids = np.empty(len(entries), dtype=np.int64)
+    image_ids = np.empty(len(entries), dtype=np.int64)
+    texts: list[str] = []
+    for row, entry in enumerate(entries):
+        where = f"{path}: question number {row + 1}"
+        ids[row] = take_id(entry, "question_id", where)
+        image_ids[row] = take_id(entry, "image_id", where)
+        texts.append(take_text(entry, "question", where))
+    return Questions(ids, image_ids, texts, subtype)
+
+
+def join_questions(parts: Sequence[Questions], paths: Sequence[str | Path]) -> Questions:
+    """The questions of several files as one list."""
+    ids = np.concatenate([part.ids for part in parts])
+    check_unique(ids.tolist(), paths)
+    if len(parts) == 1:
+        return parts[0]
+    return Questions(
+        ids,
+        np.concatenate([part.image_ids for part in parts]),
+        [text for part in parts for text in part.texts],
+        "+".join(part.subtype for part in parts),
+    )
+
+
+def parse_annotations(path: str | Path) -> list[Annotation]:
+    """The annotations of one file."""
+    known: dict[str, str] = {}  # equal answers share one string: most are among a few thousand
+
+    def keep_answer(entry: dict[str, Any]) -> Any:
+        # Ten small dicts per question are most of the file: keeping only their texts while parsing
+        # halves time and memory. What is not a proper answer stays as it is, for parse_annotation.
+        answer = entry.get("answer")
+        if type(answer) is str and "question_id" not in entry and "answers" not in entry:
+            return known.setdefault(answer, answer)
+        return entry
+
+    entries, _ = read_entries(path, "annotations", keep_answer)
+    return [parse_annotation(entry, path, number) for number, entry in enumerate(entries, 1)]
+
+
+def join_annotations(
+    parts: Sequence[list[Annotation]], paths: Sequence[str | Path]
+) -> list[Annotation]:
+    """The annotations of several files as one list."""
+    joined = [annotation for part in parts for annotation in part]
+    check_unique([annotation.question_id for annotation in joined], paths)
+    return joined
+
+
+def parse_annotation(entry: Any, path: str | Path, number: int) -> Annotation:
+    """One entry of an annotation file, checked; its answers are texts already."""
+    where = f"{path}: annotation number {number}"
+    question_id = take_id(entry, "question_id", where)
+    where = f"{where} (question {question_id})"
+    if "answers" not in entry:
+        raise ValueError(f"{where} has no 'answers'")
+    answers = entry["answers"]
+    if not isinstance(answers, list) or len(answers) != NUM_ANNOTATORS:
+        found = f"{len(answers)}" if isinstance(answers, list) else "no list"
+        raise ValueError(f"{where} must have {NUM_ANNOTATORS} answers, found {found}")
+    for answer in answers:
+        if type(answer) is not str:
+            take_text(answer, "answer", f"{where}: an answer")
+    return Annotation(
+        question_id,
+        take_id(entry, "image_id", where),
+        sys.intern(take_text(entry, "question_type", where)),
+        sys.intern(take_text(entry, "answer_type", where)),
+        take_text(entry, "multiple_choice_answer", where),
+        tuple(answers),
+    )
+
+
+def match_annotations(questions: Questions, annotations: Iterable[Annotation]) -> list[Annotation]:
+    """The annotations in the order of the questions; each must have the other, and one image."""
+    by_id = {annotation.question_id: annotation for annotation in annotations}
+    ids = questions.ids.tolist()
+    asked = set(ids)
+    check_paired([number for number in by_id if number not in asked], "annotations", "question")
+    check_paired([number for number in ids if number not in by_id], "questions", "annotation")
+    matched = [by_id[number] for number in ids]
+    for annotation, image_id in zip(matched, questions.image_ids.tolist(), strict=True):
+        if annotation.image_id != image_id:
+            raise ValueError(
+                f"question {annotation.question_id} is about image {image_id}, its annotation "
+                f"about image {annotation.image_id}; the two files must belong together"
+            )
+    return matched
+
+
+def check_paired(ids: list[int], what: str, partner: str) -> None:
+    """Raise when there are annotations without a question, or questions without an annotation."""
+    if ids:
+        raise ValueError(
+            f"{len(ids)} {what} have no {partner} ({name_ids(ids)}); the question file and the "
+            "annotation file must belong to the same split"
+        )

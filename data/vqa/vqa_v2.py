@@ -1,0 +1,103 @@
+"""VQA-v2 as it is published: which archives, where their files go, and what else one needs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from data.io.archive import extract
+from data.io.download import download
+from data.vqa.data_folder import DataFolder
+
+VQA_URL = "https://s3.amazonaws.com/cvmlp/vqa/mscoco/vqa/"
+HAT_URL = "https://s3.amazonaws.com/vqa-hat/"
+
+
+@dataclass(frozen=True)
+class Archive:
+    """One published zip, the files it gives, and the name each member gets in the data folder."""
+
+    url: str
+    gives: tuple[Path, ...]
+    rename: Callable[[str], str | None]
+
+
+def list_archives(folder: DataFolder, url: str, human_attention: str | None) -> list[Archive]:
+    """The zips of questions and annotations; with VQA-HAT's address, its maps and v1 questions."""
+    questions = [
+        ("v2_Questions_Train_mscoco.zip", [folder.questions("train")]),
+        ("v2_Questions_Val_mscoco.zip", [folder.questions("val")]),
+        ("v2_Questions_Test_mscoco.zip", [folder.questions("test"), folder.questions("test-dev")]),
+        ("v2_Annotations_Train_mscoco.zip", [folder.annotations("train")]),
+        ("v2_Annotations_Val_mscoco.zip", [folder.annotations("val")]),
+    ]
+    archives = [Archive(join(url, name), tuple(files), keep(files)) for name, files in questions]
+    if human_attention:
+        v1 = folder.v1_questions("val")
+        archives.append(Archive(join(url, "Questions_Val_mscoco.zip"), (v1,), keep([v1], "v1/")))
+        maps = folder.human_maps("val")
+        place = f"{maps.relative_to(folder.root).as_posix()}/"
+        archives.append(Archive(join(human_attention, "vqahat_val.zip"), (maps,), keep_maps(place)))
+    return archives
+
+
+def join(url: str, name: str) -> str:
+    """The address of a file under a base address, with or without its last slash."""
+    return f"{url.rstrip('/')}/{name}"
+
+
+def keep(files: list[Path], place: str = "") -> Callable[[str], str | None]:
+    """Take the members that have one of these names, whatever folder the zip has them in."""
+    wanted = {path.name for path in files}
+
+    def rename(member: str) -> str | None:
+        name = PurePosixPath(member).name
+        return place + name if name in wanted else None
+
+    return rename
+
+
+def keep_maps(place: str) -> Callable[[str], str | None]:
+    """Take every PNG but the hidden ones that some archives carry."""
+
+    def rename(member: str) -> str | None:
+        name = PurePosixPath(member).name
+        return place + name if name.endswith(".png") and not name.startswith(".") else None
+
+    return rename
+
+
+def fetch_vqa_v2(
+    folder: DataFolder, url: str = VQA_URL, human_attention: str | None = None, pause: float = 1.0
+) -> list[str]:
+    """Download and unpack what is not there yet; give the names of the archives fetched."""
+    fetched = []
+    for archive in list_archives(folder, url, human_attention):
+        name = archive.url.rsplit("/", 1)[-1]
+        path = folder.root / "downloads" / name
+        # an archive is deleted once it is unpacked: one that is there was perhaps unpacked in part
+        if all(file.exists() for file in archive.gives) and not path.exists():
+            continue
+        if not path.exists():
+            download(archive.url, path, pause=pause)
+        extract(path, folder.root, archive.rename)
+        absent = [file.name for file in archive.gives if not file.exists()]
+        if absent:
+            raise ValueError(
+                f"{path} does not hold {', '.join(absent)}; delete it and run the command again"
+            )
+        path.unlink()
+        fetched.append(name)
+    return fetched
+
+
+def explain_features(root: Path) -> str:
+    """How to get the grid features, and the room each step takes."""
+    return f"""Features of VQA-v2 (the questions alone are there now), either
+  download:  https://dl.fbaipublicfiles.com/grid-feats-vqa/R-50/R-50-features.tgz, unpack it into
+             one folder per split, then for each of train2014, val2014, test2015
+               make features SOURCE=<folder> OUT={root}/features/<split>.h5
+  or extract: images from http://images.cocodataset.org/zips/<split>.zip into
+             {root}/images/<split>, then make extract
+Room: images about 13 + 6 + 13 GB (train2014, val2014, test2015); .pth files (float32) about
+      twice the stores; stores (float16) 172 + 84 + 169 GB. An archive and a folder of .pth files
+      may be deleted once `python -m scripts.verify_features` is content with the store."""

@@ -1,0 +1,133 @@
+"""What trained models attend to and answer, question by question, as plain values to be drawn."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attention import AttentionOutput, Density, Grid
+from attention.selection import description_length
+from data.batching.batch import Batch
+from data.batching.examples import build_examples
+from data.features.store_set import StoreSet
+from data.vqa.questions import Questions
+from figures.drawing.gaussians import Gaussians
+from mcan.evaluation.attention_maps import spread_over_cells
+from mcan.evaluation.evaluation_split import iterate_split, make_loader
+from mcan.evaluation.predict import attend
+from mcan.evaluation.single_question import Prediction, rank_answers, selection_lambda
+from mcan.evaluation.trained_model import TrainedModel
+from mcan.runtime.distributed import World
+from mcan.runtime.precision import choose_dtype
+from mcan.runtime.settings import Runtime
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A fitted mixture, what it would answer, and the values that it is selected by."""
+
+    mixture: Gaussians
+    prediction: Prediction
+    log_likelihood: float
+    description_length: float  # C(k), the least of which is selected
+
+
+@dataclass(frozen=True)
+class AttentionSample:
+    """One model's attention and answer to one question."""
+
+    question_id: int
+    prediction: Prediction
+    cells: np.ndarray  # (h, w) float64, sum 1: the weights, or the density's mass in each cell
+    mixture: Gaussians | None  # None for discrete attention
+    candidates: tuple[Candidate, ...] = ()  # of k = 1, 2, …, where the head selects K
+
+    @property
+    def num_components(self) -> int:
+        """K*, or 0 for discrete attention."""
+        return 0 if self.mixture is None else len(self.mixture.pi)
+
+
+def collect_samples(
+    trained: TrainedModel, questions: Questions, stores: StoreSet, world: World, runtime: Runtime
+) -> list[AttentionSample]:
+    """A model's attention and answers to questions, in their order."""
+    examples = build_examples(questions, None, trained.words)
+    loader = make_loader(examples, stores, trained.words, runtime, world.device)
+    batches = iterate_split(
+        loader, runtime.evaluation_batch_size, runtime.mixing, world, runtime.show_progress
+    )
+    dtype = choose_dtype(runtime.precision, world.device)
+    found = {
+        sample.question_id: sample
+        for batch in batches
+        for sample in sample_batch(trained, batch, world, dtype)
+    }
+    return [found[number] for number in questions.ids.tolist()]
+
+
+@torch.inference_mode()
+def sample_batch(
+    trained: TrainedModel, batch: Batch, world: World, dtype: torch.dtype
+) -> list[AttentionSample]:
+    """Answer a batch with the test-time head and keep its attention."""
+    question, attended = attend(trained.model, batch, world, dtype)
+    sizes = batch.question_sizes()
+    cells = spread_over_cells(attended, Grid.of(sizes, device=world.device)).cpu().numpy()
+    predictions = rank_answers(trained, question, attended.context, 1)
+    candidates = list_candidates(trained, question, attended)
+    mixtures: Sequence[Gaussians | None] = [None] * len(sizes)
+    if attended.mixture is not None:
+        mixtures = read_mixtures(attended.mixture)
+    return [
+        AttentionSample(
+            number,
+            predictions[row][0],
+            cells[row, : height * width].reshape(height, width).copy(),
+            mixtures[row],
+            tuple(of_k[row] for of_k in candidates),
+        )
+        for row, (number, (height, width)) in enumerate(
+            zip(batch.question_ids.tolist(), sizes, strict=True)
+        )
+    ]
+
+
+def list_candidates(
+    trained: TrainedModel, question: Tensor, attended: AttentionOutput
+) -> list[list[Candidate]]:
+    """For every k, the candidate of each question; empty where the head does not select K."""
+    candidates, lam = attended.candidates, selection_lambda(trained, attended)
+    if candidates is None or lam is None:
+        return []
+    lengths = description_length(candidates.log_likelihood, candidates.complexity, lam)
+    return [
+        [
+            Candidate(mixture, prediction, likelihood, length)
+            for mixture, (prediction,), likelihood, length in zip(
+                read_mixtures(candidates.mixture, k),
+                rank_answers(trained, question, candidates.context[:, k], 1),
+                candidates.log_likelihood[:, k].tolist(),
+                lengths[:, k].tolist(),
+                strict=True,
+            )
+        ]
+        for k in range(candidates.context.shape[1])
+    ]
+
+
+def read_mixtures(mixture: Density, number: int = 0) -> list[Gaussians]:
+    """The components in use of each image's mixture of that number, as arrays."""
+    used = mixture.num_components[:, number].tolist()
+    pi, mu, sigma = (
+        part[:, number].cpu().numpy() for part in (mixture.pi, mixture.mu, mixture.sigma)
+    )
+    return [Gaussians(pi[row, :k], mu[row, :k], sigma[row, :k]) for row, k in enumerate(used)]
+
+
+def name_heads(models: Sequence[TrainedModel], names: Sequence[str]) -> list[str]:
+    """What each model is called in a figure: its head's name, or its own where heads repeat."""
+    heads = [str(model.options["name"]) for model in models]
+    return heads if len(set(heads)) == len(heads) else list(names)

@@ -1,0 +1,1 @@
+"""Drawing: arrays in, figures out; knows neither models nor datasets."""

@@ -1,0 +1,1 @@
+"""The gallery: many questions on one HTML page."""

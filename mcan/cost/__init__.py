@@ -1,0 +1,1 @@
+"""What a training step and an evaluation take: operations, bytes and memory."""

@@ -1,0 +1,1 @@
+"""Trained models answering a split: predictions, accuracy, λ selection, human attention."""

@@ -1,0 +1,108 @@
+"""The questions of a split, ready to be answered by models of one vocabulary."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from data.batching.batch import Batch
+from data.batching.examples import Examples, build_examples
+from data.batching.loader import Loader
+from data.batching.sampler import evaluation_pieces
+from data.batching.split import Split
+from data.features.store_set import StoreSet, open_stores
+from data.human_attention.controls import derange
+from data.shapes.metadata import QuestionMetadata, read_question_metadata
+from data.text.word_lists import Words
+from data.vqa.data_folder import DataFolder
+from data.vqa.questions import Annotation
+from mcan.evaluation.trained_model import TrainedModel
+from mcan.runtime.distributed import World
+from mcan.runtime.settings import Runtime
+
+
+@dataclass(frozen=True)
+class EvaluationSplit:
+    """A split, or a combination of some, with the loader of its questions."""
+
+    folder: DataFolder
+    name: str
+    words: Words
+    loader: Loader
+    runtime: Runtime
+    annotations: Sequence[Annotation] = ()  # none where the split has none
+    metadata: Mapping[int, QuestionMetadata] = field(default_factory=dict)
+
+    @property
+    def question_ids(self) -> np.ndarray:
+        """(Q,), in the order of the question files."""
+        return self.loader.examples.question_ids
+
+    def batches(self, world: World, show_progress: bool = False) -> Iterator[Batch]:
+        """This process's batches; which questions share one depends on the split alone."""
+        size, mixing = self.runtime.evaluation_batch_size, self.runtime.mixing
+        return iterate_split(self.loader, size, mixing, world, show_progress)
+
+
+def open_evaluation_split(
+    folder: DataFolder,
+    name: str,
+    words: Words,
+    runtime: Runtime,
+    device: torch.device,
+    *,
+    models: Sequence[TrainedModel] = (),
+    annotated: bool = True,
+    other_images: bool = False,
+) -> EvaluationSplit:
+    """Read a split's files and open its stores; `models` are to answer it, and must fit them.
+
+    `other_images` shows every question the image of another one: what a model then gets right, it
+    knows without looking.
+    """
+    for model in models:
+        model.check_words(folder)
+    questions = folder.read_questions(name)
+    annotations = folder.read_annotations(name) if annotated else None
+    stores = open_stores(folder.stores(name), runtime.reader, runtime.stage_to)
+    for model in models:
+        model.check_features(stores)
+    examples = build_examples(questions, annotations, words)
+    if other_images:
+        partners = derange(examples.image_ids)
+        examples = replace(examples, image_ids=examples.image_ids[partners])
+    loader = make_loader(examples, stores, words, runtime, device)
+    metadata = read_question_metadata(folder) if annotated else {}
+    return EvaluationSplit(folder, name, words, loader, runtime, annotations or (), metadata)
+
+
+def make_loader(
+    examples: Examples, stores: StoreSet, words: Words, runtime: Runtime, device: torch.device
+) -> Loader:
+    """A loader for evaluation, which reads each image once for all its questions."""
+    return Split(examples, stores).loader(
+        words,
+        share_images=True,
+        num_threads=runtime.loader_threads,
+        pin=device.type == "cuda",
+    )
+
+
+def iterate_split(
+    loader: Loader, batch_size: int, mixing: str, world: World, show_progress: bool = False
+) -> Iterator[Batch]:
+    """This process's batches of a split, with a bar over them where it is asked for."""
+    pieces = evaluation_pieces(
+        loader.examples.image_ids, loader.shapes, batch_size, world.rank, world.size, mixing
+    )
+    with tqdm(
+        total=sum(len(piece.rows) for piece in pieces),
+        desc="answering",
+        unit="question",
+        disable=not (show_progress and world.is_first),
+    ) as bar:
+        for batch in loader.iterate(pieces):
+            yield batch
+            bar.update(len(batch.question_ids))

@@ -1,0 +1,138 @@
+"""The metrics of an answered split: each is one function from answers and annotations to values."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from data.registry import Registry
+from data.shapes.metadata import QuestionMetadata
+from data.vqa.accuracy import Scores, average_percent
+from data.vqa.questions import Annotation
+from mcan.evaluation.predict import Predictions
+
+
+@dataclass(frozen=True)
+class AnsweredSplit:
+    """What a metric is computed from; everything by question id is in plain Python."""
+
+    predictions: Predictions  # rows by ascending question id
+    answers: Mapping[int, str]
+    annotations: Sequence[Annotation]
+    scores: Scores  # the official accuracy, per question too
+    metadata: Mapping[int, QuestionMetadata]  # by question id; empty for most data
+    k_max: int  # the largest K* there may be
+
+
+# A metric is a function of an AnsweredSplit. It returns values that JSON has, by the names they
+# get in metrics.jsonl, evaluate/<split>.json and, if they are numbers, TensorBoard.
+METRICS: Registry[Callable[[AnsweredSplit], Mapping[str, Any]]] = Registry("metric")
+register_metric = METRICS.register
+
+
+def compute_metrics(answered: AnsweredSplit) -> dict[str, Any]:
+    """The values of all metrics; no two may give one name."""
+    values: dict[str, Any] = {}
+    for name in METRICS:
+        computed = METRICS[name](answered)
+        taken = sorted(values.keys() & computed.keys())
+        if taken:
+            raise ValueError(f"the metric '{name}' gives '{taken[0]}', which another one gives too")
+        values.update(computed)
+    return values
+
+
+@register_metric("accuracy")
+def official_accuracy(answered: AnsweredSplit) -> dict[str, Any]:
+    """The official accuracies in percent."""
+    scores = answered.scores
+    return {
+        "accuracy": scores.overall,
+        "accuracy_by_answer_type": scores.per_answer_type,
+        "accuracy_by_question_type": scores.per_question_type,
+    }
+
+
+@register_metric("components")
+def component_choices(answered: AnsweredSplit) -> dict[str, Any]:
+    """Counts and shares of K* = 1…k_max, and of collapsed components; none for discrete."""
+    num_components = answered.predictions.num_components.numpy()
+    if not (num_components > 0).all():
+        return {}
+    counts = count_components(num_components, answered.k_max)
+    collapsed = answered.predictions.num_collapsed.numpy()
+    return {
+        "component_counts": counts,
+        "component_shares": share_components(counts),
+        "collapsed_share": share_collapsed(collapsed, num_components),
+    }
+
+
+@register_metric("objects")
+def by_objects(answered: AnsweredSplit) -> dict[str, Any]:
+    """Accuracy and K* by the number of objects that decide the answer, where that is known."""
+    ids = answered.predictions.question_ids.tolist()
+    groups = group_by_objects(ids, answered.metadata)
+    if not groups:
+        return {}
+    accuracies = answered.scores.per_question
+    values: dict[str, Any] = {
+        "accuracy_by_objects": {
+            name: average_percent(accuracies[ids[row]] / 100 for row in rows)
+            for name, rows in groups.items()
+        }
+    }
+    num_components = answered.predictions.num_components.numpy()
+    if (num_components > 0).all():
+        values["component_counts_by_objects"] = {
+            name: count_components(num_components[rows], answered.k_max)
+            for name, rows in groups.items()
+        }
+    return values
+
+
+@register_metric("templates")
+def by_template(answered: AnsweredSplit) -> dict[str, Any]:
+    """The accuracy by question template, in percent, where the dataset has templates."""
+    groups: dict[str, list[float]] = {}
+    for question_id, accuracy in answered.scores.per_question.items():
+        if question_id in answered.metadata:
+            template = answered.metadata[question_id].template
+            groups.setdefault(template, []).append(accuracy / 100)
+    accuracies = {name: average_percent(group) for name, group in sorted(groups.items())}
+    return {"accuracy_by_template": accuracies} if accuracies else {}
+
+
+def group_by_objects(
+    ids: Sequence[int], metadata: Mapping[int, QuestionMetadata]
+) -> dict[str, np.ndarray]:
+    """The rows of the questions about no, one and several objects; empty groups are left out."""
+    count = np.array([metadata[n].num_objects if n in metadata else -1 for n in ids])
+    rows = {
+        "no object": np.flatnonzero(count == 0),
+        "one object": np.flatnonzero(count == 1),
+        "several objects": np.flatnonzero(count > 1),
+    }
+    return {name: places for name, places in rows.items() if len(places)}
+
+
+def count_components(num_components: np.ndarray, k_max: int) -> list[int]:
+    """The number of questions (Q,) with K* = 1…k_max."""
+    counts: list[int] = np.bincount(num_components, minlength=k_max + 1)[1:].tolist()
+    return counts
+
+
+def share_components(counts: Sequence[int]) -> list[float]:
+    """Counts of K* in percent of all questions."""
+    return [round(100 * count / sum(counts), 2) for count in counts]
+
+
+def format_shares(shares: Sequence[float]) -> str:
+    """Shares of K* on one line, such as 80.8 / 12.4 / 4.4 / 2.4 %."""
+    return " / ".join(f"{share:.1f}" for share in shares) + " %"
+
+
+def share_collapsed(num_collapsed: np.ndarray, num_components: np.ndarray) -> float:
+    """The share of all components that have collapsed; (Q,) each."""
+    return round(int(num_collapsed.sum()) / int(num_components.sum()), 4)

@@ -1,0 +1,135 @@
+"""Predictions of a model for many questions, over all processes, each question once.
+
+A batch holds its images once for all their questions.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention import AttentionOutput, Density, Grid
+from data.batching.batch import Batch
+from mcan.network.model import MCAN
+from mcan.runtime.distributed import World
+from mcan.runtime.precision import autocast_to
+
+COLLAPSED = 1e-8  # a covariance with a smaller determinant has shrunk onto a cell
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """One row per question, by ascending question id."""
+
+    question_ids: Tensor  # (Q,) int64
+    answers: Tensor  # (Q,) int64, into the answer list
+    probabilities: Tensor  # (Q,) float32, of that answer
+    num_components: Tensor  # (Q,) int64: K*; 0 for discrete attention and for an ensemble
+    num_collapsed: Tensor  # (Q,) int64: components whose covariance has collapsed
+
+
+@torch.inference_mode()
+def predict(model: MCAN, batches: Iterable[Batch], world: World, dtype: torch.dtype) -> Predictions:
+    """Answer this process's batches with the test-time head, and gather all processes' answers."""
+    model.eval()
+    columns: list[tuple[Tensor, ...]] = []
+    for batch in batches:
+        question, attended = attend(model, batch, world, dtype)
+        best = answer_logits(model, question, attended.context).max(1)
+        columns.append(
+            (
+                batch.question_ids.clone(),
+                best.indices.cpu(),
+                best.values.sigmoid().cpu(),
+                *(column.cpu() for column in components_in_use(attended)),
+            )
+        )
+    return as_predictions(columns, world)
+
+
+@torch.inference_mode()
+def predict_ensemble(
+    models: Sequence[MCAN],
+    batches: Iterable[Batch],
+    world: World,
+    dtype: torch.dtype,
+) -> Predictions:
+    """Answer as an ensemble: the answer whose probability, averaged over the models, is highest."""
+    for model in models:
+        model.eval()
+    columns: list[tuple[Tensor, ...]] = []
+    for batch in batches:
+        total: Tensor | float = 0.0
+        for model in models:
+            question, attended = attend(model, batch, world, dtype)
+            # in float64: sure answers, near probability 1, stay apart
+            total = total + answer_logits(model, question, attended.context).double().sigmoid()
+        best = (total / len(models)).max(1)  # type: ignore[union-attr]
+        none = torch.zeros(len(batch.question_ids), dtype=torch.int64)
+        columns.append(
+            (batch.question_ids.clone(), best.indices.cpu(), best.values.float().cpu(), none, none)
+        )
+    return as_predictions(columns, world)
+
+
+def attend(
+    model: MCAN, batch: Batch, world: World, dtype: torch.dtype
+) -> tuple[Tensor, AttentionOutput]:
+    """The pooled questions (b, output) of a batch, and what the attention over their images saw."""
+    features = batch.features.to(world.device, non_blocking=True)
+    grid = Grid.of(batch.question_sizes(), device=world.device)
+    tokens = batch.tokens.to(world.device, non_blocking=True)
+    with autocast_to(dtype, world.device):
+        return model.attend(features, grid, tokens, image_index=batch.image_index)
+
+
+def answer_logits(model: MCAN, question: Tensor, context: Tensor) -> Tensor:
+    """(b, A) float32, outside autocast: in eight bits the best two answers are often equal."""
+    return model.answer(question.float(), context.float())
+
+
+def components_in_use(attended: AttentionOutput) -> tuple[Tensor, Tensor]:
+    """(b,) K* and (b,) the collapsed components among them; zeros for discrete attention."""
+    mixture = attended.mixture
+    if mixture is None:
+        none = torch.zeros(len(attended.context), dtype=torch.int64)
+        return none, none
+    return mixture.num_components[:, 0], count_collapsed(mixture)[:, 0]
+
+
+def count_collapsed(mixture: Density) -> Tensor:
+    """(b, R): the components in use whose covariance has collapsed."""
+    sigma = mixture.sigma  # (b, R, K, 2, 2)
+    determinant = sigma[..., 0, 0] * sigma[..., 1, 1] - sigma[..., 0, 1] ** 2
+    number = torch.arange(sigma.shape[2], device=sigma.device)
+    in_use = number < mixture.num_components[..., None]
+    return ((determinant < COLLAPSED) & in_use).sum(-1)
+
+
+def as_predictions(columns: Sequence[tuple[Tensor, ...]], world: World) -> Predictions:
+    """All processes' answers."""
+    predictions = Predictions(*gather_rows(columns, world))
+    check_answers(predictions.question_ids, predictions.probabilities[:, None])
+    return predictions
+
+
+def check_answers(question_ids: Tensor, probabilities: Tensor) -> None:
+    """Raise where a question's (Q, …) answer is not a number: it would count as an answer."""
+    bad = question_ids[probabilities.isnan().any(1)].tolist()
+    if bad:
+        raise ValueError(
+            f"the network's answers to {len(bad)} questions, the first is {bad[0]}, are NaN: its "
+            "weights or the features of that image are damaged; look with make verify-features"
+        )
+
+
+def gather_rows(columns: Sequence[tuple[Tensor, ...]], world: World) -> list[Tensor]:
+    """All processes' columns, each the batches' in turn, as one table sorted by question id."""
+    own = [torch.cat(column) for column in zip(*columns, strict=True)]
+    parts = [part for part in world.gather(own) if part]  # a process may have had no batch
+    if not parts:
+        raise ValueError("there are no questions to answer")
+    together = [torch.cat(column) for column in zip(*parts, strict=True)]
+    order = together[0].argsort()
+    return [column[order] for column in together]

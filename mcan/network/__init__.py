@@ -1,0 +1,1 @@
+"""MCAN, the network: reads as plain torch; its attention over the image is a registered head."""

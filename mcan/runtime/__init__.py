@@ -1,0 +1,1 @@
+"""How code runs: device and dtype, processes, compilation, requests to stop."""

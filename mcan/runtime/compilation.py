@@ -1,0 +1,70 @@
+"""torch.compile for the encoder's and the decoder's layers: one graph for all grid shapes."""
+
+from collections.abc import Callable
+from types import MethodType
+
+import torch
+from torch import Tensor, nn
+
+from mcan.network.model import MCAN
+
+# Each kind of layer has one graph for training and one for inference, and the decoder's another two
+# for a mask over the cells. A few more may come from numbers that happen to be equal in the batch
+# that is traced. Beyond this limit layers go on uncompiled, and torch warns of it.
+MOST_GRAPHS = 16
+
+
+def compile_layers(model: MCAN, device: torch.device, backend: str = "inductor") -> None:
+    """Compile every layer in place; parameters and their names stay what they are.
+
+    All layers of a kind share their graphs, and the numbers of questions and of cells are symbols
+    in them: the many grid shapes of a dataset need no graph each.
+    """
+    if backend == "inductor":
+        check_compiler(device)
+    torch._dynamo.config.recompile_limit = max(MOST_GRAPHS, torch._dynamo.config.recompile_limit)
+    # The first layers must see tensors like those that the other layers see, or they need graphs of
+    # their own: an LSTM's output is laid out by time, and a projection's is a view.
+    model.lstm.register_forward_hook(lay_out_by_question)
+    model.project_features.register_forward_hook(copy_output)
+    model.splits_first_layer = False  # a compiled layer is one graph
+    for layer in [*model.encoder, *model.decoder]:
+        layer.forward = MethodType(compile_forward(type(layer).forward, backend), layer)
+
+
+def compile_forward(plain: Callable[..., Tensor], backend: str) -> Callable[..., Tensor]:
+    """A layer's compiled `forward`; a question alone takes the plain one.
+
+    A size of one is not a symbol to torch.compile, and would need graphs of its own.
+    """
+    compiled = torch.compile(plain, dynamic=True, backend=backend)
+
+    def forward(layer: nn.Module, x: Tensor, *others: Tensor | None) -> Tensor:
+        return (plain if len(x) == 1 else compiled)(layer, x, *others)
+
+    return forward
+
+
+def lay_out_by_question(
+    module: nn.Module, inputs: object, outputs: tuple[Tensor, object]
+) -> tuple[Tensor, object]:
+    """The words (B, T, H) of an LSTM, contiguous."""
+    return outputs[0].clone(memory_format=torch.contiguous_format), outputs[1]
+
+
+def copy_output(module: nn.Module, inputs: object, output: Tensor) -> Tensor:
+    """The same numbers in a tensor that is not a view of another."""
+    return output.clone()
+
+
+def check_compiler(device: torch.device) -> None:
+    """Compile something small, so that what is missing is said before a run begins."""
+    try:
+        torch.compile(torch.special.expm1, dynamic=True)(torch.ones(3, device=device))
+    except RuntimeError as error:
+        needed = "a C++ compiler" if device.type == "cpu" else "Triton and a C compiler"
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise ValueError(
+            f"runtime.compile=true needs {needed} and Python's headers, but a trial failed "
+            f"({reason}); install what is missing, or leave runtime.compile=false"
+        ) from None

@@ -1,0 +1,32 @@
+"""How a command runs on its machine: what configs/runtime/default.yaml sets, as plain values."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+Count = Annotated[int, ">= 1"]
+CountOrZero = Annotated[int, ">= 0"]
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Device, dtype, processes, loading and checkpoints; none of it is part of a model.
+
+    Ranges and choices are checked where settings are read: scripts/cli/settings.py.
+    """
+
+    device: str | None = None
+    precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    num_threads: Count | None = None
+    micro_batches: Count = 1
+    evaluation_batch_size: Count = 128
+    compile: bool = False
+    deterministic: bool = False
+    timeout_minutes: Annotated[float, "> 0"] = 10.0
+    checkpoint_every_minutes: Annotated[float, ">= 0"] = 10.0  # 0: after every step
+    keep: Count = 2
+    reader: Literal["mmap", "pread"] = "mmap"
+    stage_to: str | None = None
+    loader_threads: CountOrZero = 2
+    mixing: Literal["none", "leftovers", "all"] = "none"
+    max_restarts: CountOrZero = 0
+    show_progress: bool = True

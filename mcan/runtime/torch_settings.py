@@ -1,0 +1,35 @@
+"""Settings of torch and of the memory under it that all commands share."""
+
+import ctypes
+
+import torch
+
+from mcan.runtime.settings import Runtime
+
+# of glibc's mallopt, which knows no names at run time
+TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3
+
+
+def set_up_torch(runtime: Runtime) -> None:
+    """What the group `runtime` says of torch itself."""
+    keep_memory()
+    if runtime.num_threads:
+        torch.set_num_threads(runtime.num_threads)
+    if runtime.deterministic:
+        torch.use_deterministic_algorithms(True)
+        torch.backends.cudnn.benchmark = False
+
+
+def keep_memory() -> None:
+    """Have the C library keep up to a gigabyte of what is freed, for the next tensor.
+
+    By default it returns most of it to the system, which clears every page before reusing it.
+    Other libraries than glibc are left alone.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):
+        return
+    mallopt(MMAP_THRESHOLD, 32 << 20)  # larger blocks are still mapped: more is not allowed
+    mallopt(TRIM_THRESHOLD, 1 << 30)
+    mallopt(TOP_PAD, 64 << 20)

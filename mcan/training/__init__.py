@@ -1,0 +1,1 @@
+"""A training run: loop, step, trackers, checkpoints in a run folder."""

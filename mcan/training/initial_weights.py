@@ -1,0 +1,64 @@
+"""What a run's weights start from: its own checkpoint, another model's, or chance and GloVe."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from data.text.embeddings import load_embeddings
+from data.text.word_lists import Words
+from data.vqa.data_folder import DataFolder
+from mcan.checkpoint import load_checkpoint
+from mcan.evaluation.trained_model import find_checkpoint
+from mcan.network import model as network
+from mcan.network.architecture import load_weights
+from mcan.runtime.distributed import World
+from mcan.training.same_settings import check_same_settings, check_same_value
+from mcan.training.settings import TrainingSettings
+
+
+def start_weights(
+    model: network.MCAN,
+    settings: TrainingSettings,
+    words: Words,
+    folder: DataFolder,
+    checkpoint: dict[str, Any] | None,
+    world: World,
+) -> None:
+    """Fill in the weights; fresh ones stay as they were drawn."""
+    if checkpoint is not None:
+        owner = "this run's checkpoint"
+        before = Words.from_state(checkpoint, owner)
+        words.check_same(before, owner, str(folder.root))
+        check_same_value("data.question_length", before.question_length, words.question_length)
+        check_same_settings(settings.composed, checkpoint["config"])
+        load_weights(model, checkpoint["model"], owner)
+    elif settings.init_from:  # another model, trained with any head
+        path = find_checkpoint(Path(settings.init_from))
+        other = load_checkpoint(path)
+        words.check_same(Words.from_state(other, str(path)), str(path), str(folder.root))
+        load_weights(model, other["model"], str(path))
+    elif settings.glove:
+        start_embeddings(model, settings.glove, words, settings.seed, world)
+
+
+def start_embeddings(
+    model: network.MCAN, glove: str, words: Words, seed: int, world: World
+) -> None:
+    """Word vectors of a GloVe file; words that it lacks are drawn by the seed."""
+    expected = model.sizes.embedding
+    embeddings = load_embeddings(
+        glove,
+        words.vocabulary.words,
+        torch.Generator().manual_seed(seed),
+        expected,
+        show_progress=world.is_first,
+    )
+    if world.is_first:
+        print(embeddings.notice, flush=True)
+    if (width := embeddings.matrix.shape[1]) != expected:
+        raise ValueError(
+            f"{glove} has vectors of {width} numbers and the model takes {expected}; add "
+            f"model.embedding={width}"
+        )
+    network.load_embeddings(model, embeddings.matrix)

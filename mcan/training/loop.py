@@ -1,0 +1,221 @@
+"""The training loop: epochs of steps, validation, checkpoints; resumable at any step."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NoReturn, Protocol
+
+import torch
+
+from attention.seeding import mixed_seed
+from mcan.evaluation.evaluation_split import EvaluationSplit
+from mcan.evaluation.evaluator import evaluate_split
+from mcan.evaluation.metric_names import rename_old_metrics
+from mcan.head_schedule import ScheduledHead
+from mcan.network.model import MCAN
+from mcan.runtime.stop_request import StoppedOnRequestError, StopRequest
+from mcan.training.learning_rate import LearningRate
+from mcan.training.run_folder import RunFolder
+from mcan.training.step import PendingResult, Stepper, StepResult, TrainingBatch
+from mcan.training.trackers import Trackers
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is. All that is random is drawn from (seed, global_step): no more state."""
+
+    epoch: int = 1  # the one being trained
+    step: int = 0  # steps done in it
+    global_step: int = 0
+    loss_sum: float = 0.0  # over the questions of this epoch so far
+    num_questions: int = 0
+    best: float = -1.0  # highest validation accuracy so far
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long, how fast, and the head's options in every epoch."""
+
+    num_epochs: int
+    steps_per_epoch: int
+    learning_rate: LearningRate
+    head: ScheduledHead
+    seed: int
+    checkpoint_every_minutes: float
+    keep: int
+
+    def rate(self, progress: Progress) -> float:
+        """The learning rate of the step that comes."""
+        num_steps = self.num_epochs * self.steps_per_epoch
+        return self.learning_rate.at(progress.epoch, progress.global_step, num_steps)
+
+
+class BatchSource(Protocol):
+    """Where a run's batches come from: mcan.training.training_data.TrainingData."""
+
+    def batches(self, epoch: int, first_step: int) -> Iterator[Sequence[TrainingBatch]]: ...
+
+    def find_bad_features(self, question_ids: Sequence[int]) -> str | None: ...
+
+
+class TrainingRun:
+    """One run, from its progress so far to the last epoch."""
+
+    def __init__(
+        self,
+        model: MCAN,
+        stepper: Stepper,
+        plan: Plan,
+        data: BatchSource,
+        validation: EvaluationSplit,
+        contents: Mapping[str, Any],  # of a checkpoint, beside weights and state
+        folder: RunFolder | None,  # of the first process alone
+        trackers: Trackers,
+    ) -> None:
+        self.model, self.stepper, self.plan = model, stepper, plan
+        self.data, self.validation, self.contents = data, validation, contents
+        self.folder, self.trackers = folder, trackers
+        self.progress = Progress()
+        self.lines: list[dict[str, Any]] = []
+        self._last_saved = self._epoch_start = time.monotonic()
+        self._counted_before = 0  # questions of the epoch that an interrupted run trained on
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a checkpoint's state; metrics of later epochs are forgotten."""
+        self.progress = Progress(**state["progress"])
+        self.stepper.optimizer.load_state_dict(state["optimizer"])
+        if state["scaler"]:  # empty where no float16 was in use
+            self.stepper.scaler.load_state_dict(state["scaler"])
+        self.lines = [rename_old_metrics(line) for line in state["lines"]]
+        if self.folder is not None:
+            self.folder.keep_metrics(self.lines)
+
+    def train(self) -> list[dict[str, Any]]:
+        """Train to the end; the metrics of all epochs."""
+        with StopRequest() as stop:
+            while self.progress.epoch <= self.plan.num_epochs:
+                self.train_epoch(stop)
+                self.finish_epoch()
+        return self.lines
+
+    def train_epoch(self, stop: StopRequest) -> None:
+        """The steps that are left of the epoch; each one's result is read during the next."""
+        epoch = self.progress.epoch
+        self.plan.head.apply(self.model.pool_image.head, epoch)
+        self._epoch_start, self._counted_before = time.monotonic(), self.progress.num_questions
+        self.stepper.model.train()
+        self.trackers.start_epoch(epoch, self.progress.step)
+        pending: tuple[PendingResult, float] | None = None
+        for batches in self.data.batches(epoch, self.progress.step):
+            rate = self.plan.rate(self.progress)
+            step = self.progress.global_step
+            torch.manual_seed(mixed_seed("dropout", self.plan.seed, step, self.stepper.world.rank))
+            result = self.stepper.step(batches, step, rate, stop.is_made)
+            stop_requested = pending is not None and self._read(*pending)
+            self.progress = replace(
+                self.progress, step=self.progress.step + 1, global_step=step + 1
+            )
+            pending = result, rate
+            if stop_requested:
+                self._read(*pending)
+                self._stop()
+            if self._is_checkpoint_due():
+                self._save_early(result)
+        if pending is not None and self._read(*pending):
+            self._stop()
+
+    def finish_epoch(self) -> None:
+        """Validate, write the epoch's metrics and a checkpoint, and turn to the next epoch."""
+        progress, start = self.progress, time.monotonic()
+        speed = (progress.num_questions - self._counted_before) / (start - self._epoch_start)
+        last = replace(progress, global_step=progress.global_step - 1)
+        metrics: dict[str, Any] = {
+            "epoch": progress.epoch,
+            "step": progress.global_step,
+            "loss": progress.loss_sum / max(1, progress.num_questions),
+            "learning_rate": self.plan.rate(last),
+            **self.plan.head.values_at(progress.epoch),
+            **self.validate(),
+        }
+        metrics["questions_per_second"] = round(speed, 1)
+        metrics["validation_seconds"] = round(time.monotonic() - start, 3)
+        is_best = metrics["accuracy"] > progress.best
+        self.lines.append(metrics)
+        self.progress = Progress(
+            epoch=progress.epoch + 1,
+            global_step=progress.global_step,
+            best=max(progress.best, metrics["accuracy"]),
+        )
+        self.trackers.end_epoch(metrics)
+        if self.folder is not None:
+            self.folder.keep_metrics(self.lines)
+        self._save(self.progress, is_best)
+
+    def validate(self) -> dict[str, Any]:
+        """Accuracy and the other metrics of the test-time head on the validation split."""
+        world, dtype = self.stepper.world, self.stepper.dtype
+        return evaluate_split(self.model, self.validation, world, dtype).metrics
+
+    def _read(self, pending: PendingResult, rate: float) -> bool:
+        """Count a step in; whether any process was asked to stop."""
+        result = pending.read()
+        if result.is_nonfinite:
+            self._raise_nonfinite(result)
+        self.progress = self._count(result)
+        self.trackers.on_step(result, rate)
+        return result.is_stop_requested
+
+    def _raise_nonfinite(self, result: StepResult) -> NoReturn:
+        """End the run with the questions whose loss is not finite, and a bad feature if any."""
+        gathered = self.stepper.world.gather(result.nonfinite_questions)
+        questions = sorted({number for part in gathered for number in part})
+        named = ", ".join(map(str, questions[:20])) or "no question's loss, only gradients"
+        message = (
+            f"loss or gradient of step {result.step} is not finite (questions: {named}); its "
+            f"update was left out and the last checkpoint is from before it"
+        )
+        bad = self.data.find_bad_features(questions) if questions else None
+        if bad is not None:
+            message = f"{bad} is NaN or infinite; copy or make the store again. {message}"
+        raise FloatingPointError(message)
+
+    def _count(self, result: StepResult) -> Progress:
+        return replace(
+            self.progress,
+            loss_sum=self.progress.loss_sum + result.loss,
+            num_questions=self.progress.num_questions + result.num_questions,
+        )
+
+    def _stop(self) -> NoReturn:
+        """Leave a checkpoint; all wait for it: torchrun ends the others when one process ends."""
+        self._save(self.progress)
+        self.stepper.world.barrier()
+        raise StoppedOnRequestError
+
+    def _is_checkpoint_due(self) -> bool:
+        elapsed = time.monotonic() - self._last_saved
+        return self.folder is not None and elapsed > 60 * self.plan.checkpoint_every_minutes
+
+    def _save_early(self, pending: PendingResult) -> None:
+        """Write a checkpoint of a step that only the first process, which writes, reads already.
+
+        If it was not finite or a process was asked to stop, all act on that together, a step later.
+        """
+        result = pending.read()
+        if not result.is_nonfinite:
+            self._save(self._count(result))
+
+    def _save(self, progress: Progress, is_best: bool = False) -> None:
+        """Write a checkpoint, if this is the process that does."""
+        self._last_saved = time.monotonic()
+        if self.folder is None:
+            return
+        content = {
+            "progress": asdict(progress),
+            "optimizer": self.stepper.optimizer.state_dict(),
+            "scaler": self.stepper.scaler.state_dict(),
+            "lines": self.lines,
+            **self.contents,
+            "model": self.model.state_dict(),
+        }
+        self.folder.save(progress.global_step, content, self.plan.keep, is_best)

@@ -1,0 +1,133 @@
+"""The folder of one run: its configuration, metrics and checkpoints, and a lock on all of it."""
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+from data.io.atomic_files import atomic_write
+from data.io.locks import FileLock
+from mcan.checkpoint import (
+    DamagedCheckpointError,
+    link_checkpoint,
+    load_checkpoint,
+    save_checkpoint,
+)
+from mcan.evaluation.metric_names import rename_old_metrics
+
+
+class RunFolder:
+    """`runs/<name>/`, owned by one process at a time."""
+
+    def __init__(self, path: Path, resume: bool) -> None:
+        self.path = path
+        if not resume:
+            try:
+                path.mkdir(parents=True)
+            except FileExistsError:
+                raise ValueError(
+                    f"{path} exists already: continue it with resume=true, or choose another name=…"
+                ) from None
+        elif not path.is_dir():
+            raise ValueError(f"there is no run to resume in {path}")
+        self._lock = FileLock(path / ".lock", f"another process is training in {path}")
+        for left in [*path.glob(".*.partial"), *path.glob(".*.link")]:  # by a run that was killed
+            left.unlink()
+
+    @property
+    def metrics_file(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a small file, whole or not at all."""
+        with atomic_write(self.path / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines written so far."""
+        return read_metrics(self.metrics_file)
+
+    def keep_metrics(self, lines: list[dict[str, Any]]) -> None:
+        """Replace all lines: an epoch that is trained again leaves one line, not two."""
+        self.write_text("metrics.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+
+    def save(self, step: int, content: dict[str, Any], keep: int, is_best: bool = False) -> None:
+        """Write a checkpoint, name it last.pt (and best.pt), and drop all but the newest `keep`."""
+        last = self.path / "last.pt"
+        save_checkpoint(last, content)
+        if is_best:
+            link_checkpoint(last, self.path / "best.pt")
+        # The numbered name comes last: a run resumes from it, and then the others must be there.
+        link_checkpoint(last, self.path / f"step_{step:08d}.pt")
+        for old in self.checkpoints()[: -max(1, keep)]:
+            old.unlink()
+
+    def checkpoints(self) -> list[Path]:
+        """All numbered checkpoints, oldest first."""
+        return sorted(self.path.glob("step_*.pt"))
+
+    def latest(self) -> dict[str, Any] | None:
+        """The newest valid checkpoint; None where none was written yet.
+
+        One that is valid but of a newer format raises: to go back would lose what it holds.
+        """
+        problems: dict[Path, str] = {}
+        for path in reversed(self.checkpoints()):
+            try:
+                content = load_checkpoint(path)
+            except DamagedCheckpointError as error:
+                problems[path] = str(error)
+                continue
+            for damaged, problem in problems.items():
+                print(f"WARNING: {problem}; resuming from {path.name} instead", flush=True)
+                # else it would count as the newest, and valid ones would be deleted in its place
+                damaged.rename(damaged.with_name(f"damaged_{damaged.name}"))
+            return content
+        if problems:
+            raise ValueError(next(iter(problems.values())))
+        return None
+
+    def discard(self) -> None:
+        """Remove the folder of a run that never began: nothing but its configuration is there."""
+        (self.path / "config.yaml").unlink(missing_ok=True)
+        (self.path / ".lock").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is not empty
+            self.path.rmdir()
+
+    def close(self) -> None:
+        """Let others use the folder."""
+        self._lock.release()
+
+
+def open_run_folder(path: Path, resume: bool, config: str) -> RunFolder:
+    """The folder of a run, with its config in it."""
+    folder = RunFolder(path, resume)
+    if not (path / "config.yaml").is_file():
+        try:
+            folder.write_text("config.yaml", config)
+        except OSError:
+            if not resume:
+                folder.discard()
+            raise
+    return folder
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """The lines of a metrics.jsonl, none where there is no file; a damaged line is named."""
+    if not path.is_file():
+        return []
+    lines = []
+    for number, text in enumerate(path.read_bytes().split(b"\n"), 1):
+        if not text.strip():
+            continue
+        try:
+            line = json.loads(text)
+        except (ValueError, RecursionError):
+            line = None
+        if not isinstance(line, dict):
+            raise ValueError(
+                f"{path}: line {number} is damaged; resuming the run (resume=true) writes the file "
+                "again from its checkpoint"
+            )
+        lines.append(rename_old_metrics(line))
+    return lines

@@ -1,0 +1,46 @@
+"""Whether a run that is resumed has the settings that it was started with."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcan.training.learning_rate import with_name
+
+KEPT = ("seed", "train_split", "model", "attention", "optim")
+MAY_CHANGE = {"optim.epochs"}  # more epochs are more of the same
+
+
+def check_same_settings(now: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+    """Raise where the settings of a resumed run would make it another run."""
+    for name in KEPT:
+        old, new = (flatten(name, with_rate_name(name, each[name])) for each in (before, now))
+        # a head's name first: the options of another head differ because of it
+        keys = sorted({*old, *new} - MAY_CHANGE, key=lambda key: (key != "attention.name", key))
+        for key in keys:
+            check_same_value(key, old.get(key), new.get(key))
+
+
+def with_rate_name(name: str, setting: Any) -> Any:
+    """The settings of `optim` with a name for the learning rate, which older runs do without."""
+    if name != "optim" or "rate" not in setting:
+        return setting
+    return {**setting, "rate": with_name(setting["rate"])}
+
+
+def check_same_value(key: str, old: Any, new: Any) -> None:
+    """Raise where a setting is not what the run was started with."""
+    if old != new:
+        raise ValueError(
+            f"the run to resume was started with {key}={old}, not {new}; give it the same "
+            f"settings, or another name=…"
+        )
+
+
+def flatten(name: str, setting: Any) -> dict[str, Any]:
+    """Dotted keys and values of a setting."""
+    if not isinstance(setting, Mapping):
+        return {name: setting}
+    return {
+        key: value
+        for part, inner in setting.items()
+        for key, value in flatten(f"{name}.{part}", inner).items()
+    }

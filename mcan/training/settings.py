@@ -1,0 +1,57 @@
+"""What a training run takes of its settings: the names are the keys of configs/train.yaml."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Protocol
+
+from mcan.network.architecture import Architecture
+from mcan.runtime.settings import Count, Runtime
+
+Share = Annotated[float, ">= 0 and < 1"]
+Positive = Annotated[float, "> 0"]
+
+
+class DataSettings(Protocol):
+    """configs/data: which dataset, where it is, and how it is read."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def root(self) -> str: ...
+    @property
+    def seed(self) -> int: ...  # of `shapes`
+    @property
+    def num_workers(self) -> int: ...
+    @property
+    def min_answer_count(self) -> int: ...
+    @property
+    def question_length(self) -> int: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optim:
+    """configs/optim: how long, in which batches and how fast a run learns."""
+
+    epochs: Count
+    batch_size: Count
+    betas: tuple[Share, Share]
+    epsilon: Positive
+    clip: Positive | None
+    rate: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings:
+    """All that decides what a run learns, and how it is followed."""
+
+    model: Architecture
+    attention: dict[str, Any]  # the head's name and options
+    optim: Optim
+    runtime: Runtime
+    seed: Annotated[int, ">= 0 and < 2^63"]
+    init_from: str | None
+    train_split: str
+    val_split: str
+    glove: str | None
+    tracker: list[str]
+    # all settings as Hydra composed them: what config.yaml and checkpoints keep
+    composed: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)

@@ -1,0 +1,52 @@
+"""How a training run ended, for the person who started it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from data.vqa.accuracy import Scores
+from data.vqa.data_folder import DataFolder
+from mcan.evaluation.metrics import format_shares
+
+TENSORBOARD = ".venv/bin/tensorboard"
+
+
+def summarise(lines: Sequence[Mapping[str, Any]], question_only: Scores) -> str:
+    """Validation accuracy beside that of answering from the question alone, and K*."""
+    last = lines[-1]
+    best = max(lines, key=lambda line: float(line["accuracy"]))
+    rows = [("overall", last["accuracy"], question_only.overall)]
+    rows += [
+        (name, accuracy, question_only.per_answer_type[name])
+        for name, accuracy in sorted(last["accuracy_by_answer_type"].items())
+    ]
+    table = [f"{'validation accuracy':<22}{'model':>8}{'question only':>16}"]
+    table += [f"  {name:<20}{model:8.2f}{guess:16.2f}" for name, model, guess in rows]
+    if "component_shares" in last:
+        shares = format_shares(last["component_shares"])
+        table.append(f"number of components K* = 1, 2, …: {shares}")
+    if best["accuracy"] > last["accuracy"]:
+        table.append(f"best.pt is of epoch {best['epoch']}: {best['accuracy']:.2f}")
+    return "\n".join(table)
+
+
+def describe_files(run: Path, num_figures: int) -> str:
+    """Where things are."""
+    lines = [f"best.pt, last.pt, config.yaml and metrics.jsonl are in {run}"]
+    if num_figures:
+        lines.append(f"{num_figures} figures of its attention are in {run / 'figures'}")
+    lines.append(f"curves and maps: {TENSORBOARD} --logdir {quote(str(run.parent))}")
+    return "\n".join(lines)
+
+
+def suggest_commands(run: Path, folder: DataFolder, selects_components: bool) -> str:
+    """What to run next."""
+    name = quote(str(run))
+    commands = [f"make evaluate CHECKPOINT={name}"]
+    if selects_components:
+        commands.append(f"make lambda CHECKPOINT={name}")
+    commands.append(f"make gallery CHECKPOINTS={name}")
+    if folder.has_questions("test"):
+        commands.append(f"make export CHECKPOINT={name}")
+    return "\n".join(["next:", *(f"  {each}" for each in commands)])

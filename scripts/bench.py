@@ -1,0 +1,80 @@
+"""make bench: how fast it is, as ratios measured in one run against plain baselines."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from benchmarks import evaluation, growth, heads, loading, scoring, training
+from benchmarks.measurement import Part
+from benchmarks.table import as_values, write_lines, write_markdown
+from benchmarks.timing import describe_machine
+from configs.schema.training import Bench
+from data.io.atomic_files import check_output_file, write_json
+from data.io.page_block import write_block
+from mcan.network.model import Sizes
+from mcan.runtime.distributed import choose_device
+from mcan.runtime.torch_settings import keep_memory
+from scripts.cli.command import command
+
+PAGE = Path("docs/performance.md")
+TOY = Sizes(50, 20, 16, embedding=8, hidden=16, num_layers=1, num_heads=2, pooling=16, output=16)
+WITHOUT_NETWORK = ("loading", "scoring")
+
+
+@command("bench")
+def main(settings: Bench) -> None:
+    """Measure part by part, print the table, write all of it."""
+    device = choose_device(settings.device, local_rank=0)
+    output = Path(settings.output)
+    check_output_file(output)
+    parts = toy_parts(device) if settings.toy else full_parts(device)
+    for name in settings.parts:
+        if name not in parts:
+            raise ValueError(f"there is no part '{name}' to measure; there are {', '.join(parts)}")
+    if settings.document and (settings.toy or set(settings.parts) != set(parts)):
+        raise ValueError(f"document=true writes {PAGE}, which needs all parts, and not toy=true")
+    machine, start = describe_machine(device), time.monotonic()
+    print(f"{machine}; interleaved rounds, medians", flush=True)
+    found: dict[str, Part] = {}
+    for name in settings.parts:
+        # the memory settings of training and evaluation last, so the parts without them come first
+        if name not in WITHOUT_NETWORK and not settings.toy:
+            keep_memory()
+        found[name] = parts[name]()
+        print(f"\n{name}", *(each.line() for each in found[name].details), sep="\n", flush=True)
+    rows = [row for part in found.values() for row in part.rows]
+    minutes = (time.monotonic() - start) / 60
+    print("", *write_lines(rows), sep="\n")
+    about = {"machine": machine, "minutes": round(minutes, 2), "toy": settings.toy}
+    write_json(output, {**about, **as_values(found)}, indent=1)
+    print(f"\nwritten to {output} after {minutes:.1f} minutes")
+    if settings.document:
+        table = write_markdown(rows, f"{machine}; {minutes:.1f} minutes in all.")
+        write_block(PAGE, "make bench", table)
+        print(f"the table is now in {PAGE}")
+
+
+def full_parts(device: torch.device) -> dict[str, Callable[[], Part]]:
+    """What is measured, at the sizes that the page speaks of."""
+    networks = {"heads": heads, "training": training, "evaluation": evaluation, "growth": growth}
+    works = {name: partial(module.measure, device) for name, module in networks.items()}
+    return {"loading": loading.measure, "scoring": scoring.measure, **works}
+
+
+def toy_parts(device: torch.device) -> dict[str, Callable[[], Part]]:
+    """The same at sizes that say nothing of speed: whether all of it runs."""
+    return {
+        "loading": partial(loading.measure, 24, 2, 16),
+        "scoring": partial(scoring.measure, 1, 2000),
+        "heads": partial(heads.measure, device, rounds=1),
+        "training": partial(training.measure, device, 2, 2, TOY),
+        "evaluation": partial(evaluation.measure, device, 1, 3, 4, TOY),
+        "growth": partial(growth.measure, device, 1, 1, (4, 8), (1, 2)),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""How every command starts and ends: settings, output files, the terminal."""

@@ -1,0 +1,49 @@
+"""Trained models, found by the names that a user gives them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from configs.schema.trained import TrainedSettings
+from mcan.evaluation.trained_model import TrainedModel, load_several, load_trained
+from mcan.runtime.distributed import World
+
+
+def load_models(
+    settings: TrainedSettings, names: Sequence[str], world: World
+) -> list[TrainedModel]:
+    """The models of checkpoints or runs, each with the changed options that its head has.
+
+    An option that no head has is an error.
+    """
+    paths = [find_run(name, Path(settings.runs)) for name in names]
+    changed = changed_options(settings)
+    if len(paths) == 1:
+        return [load_trained(paths[0], world.device, changed)]
+    return load_several(paths, world.device, changed)
+
+
+def changed_options(settings: TrainedSettings) -> dict[str, Any]:
+    """The options of attention heads that a command line sets."""
+    return {name: value for name, value in settings.attention.items() if value is not None}
+
+
+def find_run(name: str, runs: Path) -> Path:
+    """A path as it is; the run of that name; or the only run whose name holds it as a part.
+
+    `make train` names runs <data>-<head>-seed<n>, so that "discrete" is enough where there is one.
+    """
+    for path in (Path(name), runs / name):
+        if path.is_file() or (path / "best.pt").is_file():
+            return path
+    folders = sorted(path.parent for path in runs.glob("*/best.pt"))
+    found = [folder for folder in folders if name in folder.name.split("-")]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        named = ", ".join(folder.name for folder in found)
+        raise ValueError(f"'{name}' may be any of {named} in {runs}; name one of them")
+    if Path(name).is_dir():
+        return Path(name)  # without a checkpoint: whoever opens it says so
+    there = ", ".join(folder.name for folder in folders) or "none"
+    raise FileNotFoundError(f"there is no checkpoint or run '{name}'; runs in {runs}: {there}")

@@ -1,0 +1,112 @@
+"""How every command starts: Hydra composes its config, which becomes typed settings, and `run`.
+
+A user's mistake ends it in one sentence with exit code 2, before anything is made or read.
+"""
+
+import faulthandler
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn, TypeVar, get_type_hints
+
+import hydra
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from scripts.cli.aliases import rename_word
+from scripts.cli.composition import OURS, Configuration, one_line
+from scripts.cli.overrides import quote_literal, quote_value, to_overrides
+from scripts.cluster.exit_status import count_restarts, leave_exit_status, read_exit_status
+
+CRASHED, USER_ERROR, INTERRUPTED = 1, 2, 130  # exit codes
+Schema = TypeVar("Schema")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command(Configuration[Schema]):
+    """A command: calling it without arguments starts `run` from the command line."""
+
+    run: Callable[[Schema], None]
+    literal: tuple[str, ...] = ()  # settings whose commas and brackets mean nothing to Hydra
+
+    def __call__(self) -> None:
+        """Check the words of the command line, then let Hydra start the job or jobs."""
+        name_fatal_signals()
+        status = read_exit_status() if count_restarts() else None
+        if status is not None:  # a mistake or a request to stop: nothing to try again
+            sys.exit(status[0])
+        try:
+            sys.argv[1:] = read_words(sys.argv[1:], self.literal)
+            self.compose(sys.argv[1:])
+            sys.argv[1:] = to_overrides(sys.argv[1:])
+            decorate = hydra.main(
+                version_base="1.3", config_path=self.configs, config_name=self.config_name
+            )
+            decorate(self.run_config)()
+        except ValueError as error:
+            fail(error)
+        except KeyboardInterrupt:
+            if not leave_exit_status(INTERRUPTED, "interrupted"):
+                print("interrupted", file=sys.stderr)
+            sys.exit(INTERRUPTED)
+
+    def run_config(self, config: DictConfig) -> None:
+        """Do it with the config of a job; how it ends becomes an exit code."""
+        try:
+            self.run(self.read(OmegaConf.to_container(config, resolve=True)))  # type: ignore[arg-type]
+        except ConnectionAbortedError as error:
+            # another process was lost: a crash, no mistake, so that it may be tried again
+            print(f"error: {describe(error)}", file=sys.stderr)
+            sys.exit(CRASHED)
+        except (ValueError, OSError, OmegaConfBaseException) as error:
+            fail(error)
+        except SystemExit as stop:
+            leave_exit_status(int(stop.code or 0))
+            raise
+
+
+def command(
+    config_name: str, configs: str = OURS, literal: tuple[str, ...] = ()
+) -> Callable[[Callable[[Schema], None]], Command[Schema]]:
+    """Turn `run(settings)` into the command of <config_name>.yaml, to be called without arguments.
+
+    The type of `settings` is the schema. A user-defined command names the package of its YAML,
+    such as configs="pkg://my_package.configs", or is started with --config-dir.
+    """
+
+    def decorate(run: Callable[[Schema], None]) -> Command[Schema]:
+        hints = get_type_hints(run)
+        hints.pop("return", None)
+        (schema,) = hints.values()
+        return Command(config_name, schema, configs, run=run, literal=literal)
+
+    return decorate
+
+
+def read_words(words: Sequence[str], literal: Sequence[str] = ()) -> list[str]:
+    """The words of a command line as Hydra reads them: texts quoted, old names replaced."""
+    quoted = [quote_value(quote_literal(word, literal)) for word in words]
+    return [rename_word(word) for word in quoted]
+
+
+def name_fatal_signals() -> None:
+    """Have a crash say where it happened; a store cut during a copy then names its file."""
+    if sys.__stderr__ is not None and not faulthandler.is_enabled():
+        faulthandler.enable(sys.__stderr__)
+
+
+def fail(error: Exception) -> NoReturn:
+    """End with one sentence and exit code 2; HYDRA_FULL_ERROR=1 shows where it came from."""
+    if os.environ.get("HYDRA_FULL_ERROR") == "1":
+        raise error
+    if not leave_exit_status(USER_ERROR, f"error: {describe(error)}"):
+        print(f"error: {describe(error)}", file=sys.stderr)
+    sys.exit(USER_ERROR)
+
+
+def describe(error: Exception) -> str:
+    """An error in one sentence."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return one_line(error)

@@ -1,0 +1,41 @@
+"""How a process that scripts.cluster.launch started says why it ended: one file for all of them."""
+
+import json
+import os
+from pathlib import Path
+
+FILE = "LAUNCH_EXIT_STATUS"  # the launcher names the file; without it there is no launcher
+
+
+def leave_exit_status(code: int, sentence: str = "") -> bool:
+    """Leave an exit code and a sentence for the launcher; whether there is one.
+
+    Of several processes the first counts: how the others end follows from it.
+    """
+    if FILE not in os.environ:
+        return False
+    path = Path(os.environ[FILE])
+    own = path.with_name(f"{path.name}.{os.getpid()}")
+    own.write_text(json.dumps([code, sentence]), encoding="utf-8")
+    try:
+        os.link(own, path)  # whole or not at all, and never over another's
+    except FileExistsError:
+        pass
+    finally:
+        own.unlink()
+    return True
+
+
+def read_exit_status() -> tuple[int, str] | None:
+    """The exit code and the sentence that were left, if any."""
+    path = os.environ.get(FILE)
+    if path is None or not Path(path).is_file():
+        return None
+    code, sentence = json.loads(Path(path).read_text(encoding="utf-8"))
+    return code, sentence
+
+
+def count_restarts() -> int:
+    """How often torchrun, after a crash, or Slurm, from its queue, has started this work again."""
+    names = ("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT")
+    return sum(int(os.environ.get(name, "0") or 0) for name in names)

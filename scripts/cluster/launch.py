@@ -1,0 +1,148 @@
+"""A command on several processes, under torchrun, that ends as one command does.
+
+python -m scripts.cluster.launch --processes=2 scripts.train key=value…
+
+One sentence for a mistake (exit code 2), one for a crash (1), and 75 for a stop on request.
+"""
+
+import argparse
+import contextlib
+import importlib
+import logging
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NoReturn
+
+from mcan.runtime.stop_request import PREEMPTED
+from scripts.cli.command import CRASHED, Command, fail, read_words
+from scripts.cluster.child_process import forward_signals
+from scripts.cluster.exit_status import FILE, leave_exit_status, read_exit_status
+from scripts.cluster.slurm import REQUEUE_ON, requeue
+
+SECONDS_TO_END = 30  # of the others when one process has crashed; then they are killed
+
+
+class Arguments(argparse.ArgumentParser):
+    """Arguments whose mistakes end the command in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        fail(ValueError(message))
+
+
+def main() -> None:
+    """Start the processes, and end with one sentence and their exit code."""
+    options = parse(sys.argv[1:])
+    command: Command[Any] = importlib.import_module(options.module).main
+    try:
+        words = read_words(options.words)
+        (settings,) = command.compose(words)
+    except ValueError as error:
+        fail(error)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[FILE] = str(Path(folder, "exit_status"))
+        with forward_signals(signal_children) as received:
+            code, sentence = run(options, words, settings.runtime.max_restarts)
+        del os.environ[FILE]
+    if sentence:
+        print(sentence, file=sys.stderr)
+    if code == PREEMPTED and options.requeue and REQUEUE_ON in received:
+        requeue()
+    sys.exit(code)
+
+
+def launch_arguments(num_processes: int, module: str, *words: str) -> list[str]:
+    """The arguments of Python for a command on this machine, with `num_processes`."""
+    launcher = ["scripts.cluster.launch", f"--processes={num_processes}"]
+    return ["-m", *(launcher if num_processes > 1 else []), module, *words]
+
+
+def parse(words: list[str]) -> argparse.Namespace:
+    """How many processes on how many nodes, and the command."""
+    parser = Arguments("scripts.cluster.launch", allow_abbrev=False)
+    parser.add_argument("--processes", type=int, default=1, help="on each node")
+    parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--node", type=int, default=0, help="the number of this node")
+    parser.add_argument("--endpoint", help="host:port of node 0, where several nodes meet")
+    parser.add_argument("--id", default="none", help="the same on all nodes that belong together")
+    parser.add_argument("--requeue", action="store_true", help="in a Slurm job: after a stop")
+    parser.add_argument("module")
+    parser.add_argument("words", nargs=argparse.REMAINDER)
+    options = parser.parse_args(words)
+    if options.processes < 1:
+        parser.error(f"GPUS is {options.processes}, expected at least 1")
+    return options
+
+
+def run(options: argparse.Namespace, words: list[str], max_restarts: int) -> tuple[int, str]:
+    """Run all processes to their end; an exit code, and a sentence unless one was printed."""
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.elastic.rendezvous import RendezvousError
+    from torch.distributed.run import parse_args
+    from torch.distributed.run import run as run_torchrun
+
+    logging.disable(logging.ERROR)  # torchrun's own messages say less, on many lines
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # as torchrun itself does
+    # processes that start again must not read the addresses of those before (pytorch #135712)
+    os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
+    try:
+        run_torchrun(parse_args(torchrun_words(options, words, max_restarts)))
+    except ChildFailedError as error:
+        rank, failure = error.get_first_failure()
+        return read_exit_status() or (CRASHED, describe_crash(rank, failure.exitcode))
+    except RendezvousError as error:
+        return CRASHED, f"error: the nodes did not meet at {options.endpoint} ({error})"
+    return 0, ""
+
+
+def torchrun_words(options: argparse.Namespace, words: list[str], max_restarts: int) -> list[str]:
+    """The same as arguments of torchrun."""
+    if options.nodes > 1:
+        is_host = "true" if options.node == 0 else "false"
+        meeting = [
+            "--rdzv-backend=c10d", f"--rdzv-endpoint={options.endpoint}", f"--rdzv-id={options.id}",
+            f"--nnodes={options.nodes}", f"--rdzv-conf=is_host={is_host}",
+        ]  # fmt: skip
+    else:
+        meeting = ["--standalone"]
+    return [
+        *meeting,
+        f"--nproc-per-node={options.processes}",
+        f"--max-restarts={max_restarts}",
+        f"--shutdown-timeout={SECONDS_TO_END}",
+        "--signals-to-handle=SIGQUIT",  # all others are passed on, and get the time they need
+        "-m",
+        options.module,
+        *words,
+    ]
+
+
+def describe_crash(rank: int, code: int) -> str:
+    """What ended a process that left no exit status."""
+    how = f"ended with exit code {code}"
+    if code < 0:
+        how = f"was killed by {signal.Signals(-code).name}"
+    return f"error: process {rank} {how}; resume=true continues from the last checkpoint, if any"
+
+
+def signal_children(number: int) -> None:
+    """Let the processes know of a request to stop: they save, and have the time they need."""
+    leave_exit_status(PREEMPTED)  # also of a process that has not begun to listen
+    started = find_children()
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, number)
+    if not started:
+        sys.exit(PREEMPTED)
+
+
+def find_children() -> list[int]:
+    """The processes that this one has started and that are still there."""
+    lists = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    return [int(number) for file in lists for number in file.read_text().split()]
+
+
+if __name__ == "__main__":
+    main()

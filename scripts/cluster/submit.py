@@ -1,0 +1,98 @@
+"""make train LAUNCHER=slurm: hand a training run on one or several nodes to Slurm.
+
+python -m scripts.cluster.submit launcher=slurm launcher.nodes=2 launcher.gpus=4 key=value…
+
+A batch script of its own, not submitit: torchrun wants one task per node and an address to meet at.
+"""
+
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from configs.schema.groups import Launcher
+from configs.schema.training import Submit
+from data.io.atomic_files import atomic_write
+from data.vqa.data_folder import DataFolder
+from mcan.training.preparation import prepare_data
+from scripts.cli.command import command
+from scripts.cluster.slurm import list_options
+from scripts.sweep.command_line import split_words
+from scripts.train import choose_folder
+
+SCRIPT = """\
+#!/bin/bash
+{options}
+{setup}
+# where torchrun's processes meet: the first node, at a port that other jobs hardly have
+first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+address=$(scontrol show node "$first" | grep -o 'NodeAddr=[^ ]*' | cut -d = -f 2)
+export ENDPOINT="$address:$((20000 + (SLURM_JOB_ID + ${{SLURM_RESTART_COUNT:-0}}) % 20000))"
+
+# one launcher on every node; asked to stop, all processes save, and the job is queued again
+exec srun --kill-on-bad-exit=1 --export=ALL bash -c 'exec "$0" -m scripts.cluster.launch \\
+  --nodes="$SLURM_NNODES" --node="$SLURM_NODEID" --endpoint="$ENDPOINT" --id="$SLURM_JOB_ID" \\
+  --requeue "$@"' {command}
+"""
+
+
+@command("submit")
+def main(settings: Submit) -> None:
+    """Write the batch script, submit it, and say where its output goes."""
+    if settings.launcher.name != "slurm":
+        raise ValueError(f"submit needs a launcher of Slurm, not {settings.launcher.name}")
+    if shutil.which("sbatch") is None:
+        raise ValueError("LAUNCHER=slurm needs a machine that has sbatch")
+    folder = choose_folder(settings)
+    if folder.exists() and not settings.resume:
+        raise ValueError(
+            f"{folder} exists already: continue it with resume=true, or choose another name=…"
+        )
+    data = DataFolder(settings.data.root, settings.data.layout)
+    prepare_data(settings.data, data, settings.train_split, settings.val_split)
+    words, _ = split_words(sys.argv[1:])
+    place = folder.parent / "slurm"
+    with atomic_write(place / f"{folder.name}.sh") as temporary:
+        temporary.write_text(write_script(settings.launcher, words, place, folder.name))
+    number = submit(place / f"{folder.name}.sh")
+    print(f"job {number} is submitted; it trains in {folder}")
+    print(f"its output goes to {place / f'{folder.name}-{number}.log'}; squeue --job={number} asks")
+
+
+def write_script(launcher: Launcher, words: list[str], place: Path, name: str) -> str:
+    """The batch script of a run."""
+    options: dict[str, Any] = {
+        "job-name": name,
+        "output": place.resolve() / f"{name}-%j.log",
+        **list_options(launcher),
+    }
+    return SCRIPT.format(
+        options="\n".join(format_option(*option) for option in options.items()),
+        setup="\n".join(launcher.setup),
+        command=shlex.join(
+            [sys.executable, f"--processes={launcher.gpus}", "scripts.train", *words]
+        ),
+    )
+
+
+def format_option(name: str, value: Any) -> str:
+    """An option as a line of a batch script."""
+    if value is True:
+        return f"#SBATCH --{name}"
+    return f"#SBATCH --{name}={shlex.quote(str(value))}"
+
+
+def submit(script: Path) -> str:
+    """Hand the script to Slurm; the number of the job."""
+    done = subprocess.run(
+        ["sbatch", "--parsable", str(script)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise ValueError(f"nothing was submitted: {' '.join(done.stderr.split())}")
+    return done.stdout.strip().split(";")[0]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""What the command line of a sweep asks for: its jobs and its λ, checked before anything starts."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+
+from configs.schema.training import Sweep
+from data.vqa.data_folder import DataFolder
+from mcan.evaluation.lambda_selection import make_grid
+from mcan.training.preparation import prepare_data
+from scripts.cli.composition import Configuration
+from scripts.sweep.plan import Job, Plan
+
+CONFIGURATION = Configuration("sweep", Sweep)
+LAMBDA = "attention.lam"
+OWN = ("sweep", "launcher")  # groups of the sweep itself, not of its runs
+NAMED = ("name", "runs", "resume")  # settings of a run that the sweep gives
+
+
+def plan_sweep(words: list[str]) -> tuple[Plan, Sweep]:
+    """The plan of the sweep, with its data made or found, and the settings of the first job."""
+    check_words(words)
+    training, own = split_words(words)
+    if has_lists(own):
+        raise ValueError("only settings of the training can be lists, not those of sweep, launcher")
+    if not has_lists(training):
+        (default,) = CONFIGURATION.compose([word for word in own if word.startswith("sweep.over")])
+        training = [*default.sweep.over, *training]
+    training, lams = take_lambda(training)
+    jobs = expand(training)
+    checked = check_values(jobs, own)
+    for data, each in {settings.data: settings for settings in checked}.items():
+        prepare_data(data, DataFolder(data.root, data.layout), each.train_split, each.val_split)
+    settings = checked[0]
+    return Plan(
+        folder=Path(settings.runs) / settings.sweep.name,
+        jobs=jobs,
+        lams=lams or make_grid(**vars(settings.sweep.grid)),
+        folds=settings.sweep.folds,
+        gpus=settings.launcher.gpus,
+    ), settings
+
+
+def check_words(words: list[str]) -> None:
+    """Raise for a flag of Hydra's, and for a list where the sweep itself chooses."""
+    for word in words:
+        if word.startswith("-"):
+            raise ValueError(f"sweep takes settings key=value, key=value,value, and no flag {word}")
+        if word.split("=")[0] in NAMED and has_lists([word]):
+            raise ValueError(f"{word.split('=')[0]} cannot be a list: the sweep names its runs")
+
+
+def check_values(jobs: list[Job], own: list[str]) -> list[Sweep]:
+    """Check each listed value once, beside the first of all others; the settings of these."""
+    seen: set[str] = set()
+    checked: list[Sweep] = []
+    for job in jobs:
+        if not seen.issuperset(job.words):
+            seen.update(job.words)
+            checked += CONFIGURATION.compose([*job.words, *own])
+    return checked
+
+
+def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The settings of the runs, and those of the sweep itself."""
+    own = [word for word in words if re.split(r"[.=]", word.lstrip("+~"))[0] in OWN]
+    return [word for word in words if word not in own], own
+
+
+def parse(words: Sequence[str]) -> list[Override]:
+    """The words as Hydra reads them."""
+    try:
+        return OverridesParser.create().parse_overrides(list(words))
+    except HydraException as error:
+        raise ValueError(str(error)) from None
+
+
+def has_lists(words: Sequence[str]) -> bool:
+    """Whether any word has several values."""
+    return any(override.is_sweep_override() for override in parse(words))
+
+
+def take_lambda(words: Sequence[str]) -> tuple[list[str], list[float] | None]:
+    """The words without a list of λ, and that list: it needs no further runs."""
+    kept, lams = [], None
+    for word, override in zip(words, parse(words), strict=True):
+        if override.get_key_element() == LAMBDA and override.is_sweep_override():
+            lams = [read_lambda(value) for value in override.sweep_string_iterator()]
+        else:
+            kept.append(word)
+    return kept, None if lams is None else make_grid(0, 0, 0, lams)
+
+
+def read_lambda(value: str) -> float:
+    """A λ of the table."""
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(
+            f"{LAMBDA} as a list chooses the λ of the table, so each must be a number, not {value}"
+        ) from None
+
+
+def expand(words: Sequence[str]) -> list[Job]:
+    """One job for every combination of the listed values, as Hydra's own sweeper makes them."""
+    overrides = parse(words)
+    keys = [each.get_key_element() for each in overrides if each.is_sweep_override()]
+    (combinations,) = BasicSweeper.split_arguments(overrides, max_batch_size=None)
+    jobs = []
+    for combination in dict.fromkeys(map(tuple, combinations)):  # seed=1,1 is one
+        values = dict(word.split("=", 1) for word in combination if "=" in word)
+        swept = {key.lstrip("+"): values[key] for key in dict.fromkeys(keys)}
+        jobs.append(Job(name_job(swept), list(combination), swept))
+    return make_names_unique(jobs)
+
+
+def name_job(swept: dict[str, Any]) -> str:
+    """A name for a folder: the swept settings, such as k_max_2-seed_1."""
+    ends = [key.rpartition(".")[2] for key in swept]
+    short = dict(zip(swept, ends if len(set(ends)) == len(ends) else swept, strict=True))
+    parts = (f"{short[key]}_{value}" for key, value in swept.items())
+    return "-".join(re.sub(r"([^\w.+]|_)+", "_", part).strip("_") for part in parts) or "run"
+
+
+def make_names_unique(jobs: list[Job]) -> list[Job]:
+    """Add a part that differs to names that different values share."""
+    names = [job.name for job in jobs]
+    return [
+        replace(job, name=f"{job.name}-{hashlib.sha1(repr(job.words).encode()).hexdigest()[:6]}")
+        if names.count(job.name) > 1
+        else job
+        for job in jobs
+    ]

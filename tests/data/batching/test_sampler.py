@@ -1,0 +1,171 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data.batching.sampler import TrainingBatches, evaluation_pieces
+
+SHAPES = np.array([(19, 25), (25, 19), (19, 29), (29, 19)])
+
+
+@st.composite
+def splits(draw):
+    """Shapes (Q, 2) and image ids (Q,) of a split in which images have several questions."""
+    num_images = draw(st.integers(1, 30))
+    kinds = draw(st.lists(st.integers(0, 3), min_size=num_images, max_size=num_images))
+    images = draw(st.lists(st.integers(0, num_images - 1), min_size=1, max_size=120))
+    return SHAPES[np.array(kinds)[images]], np.array(images) * 7 + 1
+
+
+def gather(pieces):
+    return np.sort(np.concatenate([piece.rows for piece in pieces if piece.weight > 0]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    splits(), st.integers(1, 9), st.integers(0, 5), st.sampled_from(["none", "leftovers", "all"])
+)
+def test_an_epoch_has_every_question_once(split, batch_size, epoch, mixing):
+    shapes, _ = split
+    batches = TrainingBatches(shapes, batch_size, seed=3, mixing=mixing)
+    plan = batches.plan(epoch)
+    assert len(plan) == batches.num_steps
+    assert max(map(len, plan)) <= batch_size
+    np.testing.assert_array_equal(np.sort(np.concatenate(plan)), np.arange(len(shapes)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(splits(), st.integers(1, 9))
+def test_a_global_batch_has_one_shape(split, batch_size):
+    shapes, _ = split
+    for rows in TrainingBatches(shapes, batch_size, seed=0).plan(0):
+        assert len(np.unique(shapes[rows], axis=0)) == 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(splits(), st.integers(1, 9))
+def test_only_leftovers_are_mixed(split, batch_size):
+    shapes, _ = split
+    plan = TrainingBatches(shapes, batch_size, seed=0, mixing="leftovers").plan(0)
+    pure = [rows for rows in plan if len(np.unique(shapes[rows], axis=0)) == 1]
+    _, counts = np.unique(shapes, axis=0, return_counts=True)
+    assert len([rows for rows in pure if len(rows) == batch_size]) >= (counts // batch_size).sum()
+    assert len([rows for rows in plan if len(rows) < batch_size]) <= 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(splits(), st.integers(1, 9), st.integers(1, 4), st.integers(1, 3))
+def test_slices_of_all_processes_make_the_global_batches(split, batch_size, world_size, micro):
+    shapes, _ = split
+    batches = TrainingBatches(shapes, batch_size, seed=1)
+    plan = batches.plan(2)
+    dealt = [batches.pieces(2, 0, rank, world_size, micro) for rank in range(world_size)]
+    assert {len(pieces) for pieces in dealt} == {len(plan) * micro}  # nobody waits for nobody
+    for step, rows in enumerate(plan):
+        pieces = [piece for own in dealt for piece in own[step * micro : (step + 1) * micro]]
+        real = [piece for piece in pieces if piece.weight > 0]
+        np.testing.assert_array_equal(np.concatenate([piece.rows for piece in real]), rows)
+        assert all(piece.weight == 1 / len(rows) for piece in real)
+        assert all(len(piece.rows) == 1 for piece in pieces if piece.weight == 0)
+        sizes = [len(piece.rows) for piece in real]
+        assert max(sizes) - min(sizes) <= 1
+
+
+def test_any_step_can_be_resumed_by_a_new_object():
+    shapes = SHAPES[np.random.default_rng(0).integers(0, 4, 200)]
+    whole = TrainingBatches(shapes, 8, seed=5)
+    whole.plan(0)
+    for step in (0, 1, 17, whole.num_steps):
+        resumed = TrainingBatches(shapes, 8, seed=5).pieces(3, first_step=step)
+        expected = whole.plan(3)[step:]
+        assert len(resumed) == len(expected)
+        for piece, rows in zip(resumed, expected, strict=True):
+            np.testing.assert_array_equal(piece.rows, rows)
+
+
+def test_epochs_and_seeds_differ_and_shapes_are_shuffled():
+    shapes = np.repeat(SHAPES, 80, axis=0)
+
+    def plan(seed, epoch):
+        return np.concatenate(TrainingBatches(shapes, 8, seed).plan(epoch)).tolist()
+
+    assert plan(0, 0) == plan(0, 0)
+    assert len({tuple(plan(seed, epoch)) for seed in (0, 1) for epoch in (0, 1)}) == 4
+    order = [tuple(shapes[rows[0]]) for rows in TrainingBatches(shapes, 8, 0).plan(0)]
+    assert sum(a != b for a, b in itertools.pairwise(order)) > 15
+
+
+@settings(max_examples=60, deadline=None)
+@given(splits(), st.integers(1, 9), st.integers(1, 5), st.sampled_from(["none", "all"]))
+def test_evaluation_visits_every_question_once_for_any_number_of_processes(
+    split, batch_size, world_size, mixing
+):
+    shapes, image_ids = split
+    alone = evaluation_pieces(image_ids, shapes, batch_size, mixing=mixing)
+    dealt = [
+        evaluation_pieces(image_ids, shapes, batch_size, rank, world_size, mixing)
+        for rank in range(world_size)
+    ]
+    np.testing.assert_array_equal(gather(itertools.chain(*dealt)), np.arange(len(shapes)))
+    together = {tuple(piece.rows.tolist()) for own in dealt for piece in own}
+    assert together == {tuple(piece.rows.tolist()) for piece in alone}
+
+
+@settings(max_examples=60, deadline=None)
+@given(splits(), st.integers(1, 9))
+def test_the_questions_of_an_image_stay_together(split, batch_size):
+    shapes, image_ids = split
+    where: dict[int, list[int]] = {}
+    for number, piece in enumerate(evaluation_pieces(image_ids, shapes, batch_size)):
+        assert len(piece.rows) <= batch_size
+        assert len(np.unique(shapes[piece.rows], axis=0)) == 1
+        for image_id in np.unique(image_ids[piece.rows]).tolist():
+            where.setdefault(image_id, []).append(number)
+    for image_id, numbers in where.items():
+        questions = (image_ids == image_id).sum()
+        assert len(numbers) <= -(-questions // batch_size)
+
+
+def test_rare_shapes_of_a_set_as_large_as_vqa_v2_add_few_steps():
+    counts = [190_000, 70_000, 60_000, 25_000, 20_000] + [2_000] * 30 + [37] * 30
+    shapes = np.repeat([(1, n + 1) for n in range(len(counts))], counts, axis=0)
+    steps = TrainingBatches(shapes, 64, seed=0).num_steps
+    fewest = TrainingBatches(shapes, 64, seed=0, mixing="all").num_steps
+    assert fewest < steps < 1.01 * fewest
+    assert TrainingBatches(shapes, 64, seed=0, mixing="leftovers").num_steps == fewest
+
+
+def test_settings_that_make_no_sense_are_rejected():
+    with pytest.raises(ValueError, match="batch_size is 0"):
+        TrainingBatches(SHAPES, 0, seed=0)
+    with pytest.raises(ValueError, match="expected one of none, leftovers, all"):
+        TrainingBatches(SHAPES, 1, seed=0, mixing="some")
+    with pytest.raises(ValueError, match="no questions"):
+        TrainingBatches(SHAPES[:0], 1, seed=0)
+    assert evaluation_pieces(np.zeros(0, dtype=np.int64), SHAPES[:0], 4) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rank": 2, "world_size": 2}, "rank is 2, expected 0 to 1"),
+        ({"rank": -1, "world_size": 2}, "rank is -1"),
+        ({"world_size": 0}, "world_size is 0, expected at least 1"),
+        ({"first_step": -1}, "first_step is -1, expected 0 to 2"),
+        ({"first_step": 3}, "first_step is 3, expected 0 to 2"),
+        ({"num_micro_batches": 0}, "num_micro_batches is 0, expected at least 1"),
+    ],
+)
+def test_a_part_of_the_work_that_there_is_not_is_rejected(options, message):
+    shapes = np.full((5, 2), 3)
+    with pytest.raises(ValueError, match=message):
+        TrainingBatches(shapes, 3, seed=0).pieces(0, **options)
+    if "rank" in options or "world_size" in options:
+        with pytest.raises(ValueError, match=message):
+            evaluation_pieces(np.arange(5), shapes, 3, **options)
+
+
+def test_an_epoch_that_is_over_has_no_pieces_left():
+    assert TrainingBatches(np.full((5, 2), 3), 3, seed=0).pieces(0, first_step=2) == []

@@ -1,0 +1,67 @@
+"""Small feature stores, .pth files and questions for the tests of reading and writing them."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from data.batching.examples import Examples
+from data.features.writer import StoreWriter
+
+SIZES = {7: (2, 3), 3: (3, 2), 12: (2, 3), 20: (1, 5), 21: (4, 4), 30: (2, 3)}
+
+
+def draw_rows(
+    sizes: dict[int, tuple[int, int]] = SIZES, num_features: int = 5, seed: int = 0
+) -> dict[int, np.ndarray]:
+    """{image_id: rows (L, F)}, float16 numbers that differ from cell to cell."""
+    generator = np.random.default_rng(seed)
+    return {
+        image_id: generator.normal(size=(height * width, num_features)).astype(np.float16)
+        for image_id, (height, width) in sizes.items()
+    }
+
+
+def write_sample(
+    path: Path,
+    sizes: dict[int, tuple[int, int]] = SIZES,
+    num_features: int = 5,
+    seed: int = 0,
+    dtype: str = "float16",
+) -> dict[int, np.ndarray]:
+    """Write a store and give the rows that are in it."""
+    rows = draw_rows(sizes, num_features, seed)
+    options = {"source": "sample", "backbone": "patch", "dtype": dtype}
+    with StoreWriter(path, sizes, num_features, **options) as writer:
+        for image_id in reversed(list(rows)):
+            writer.write(image_id, rows[image_id])
+    return rows
+
+
+def write_pth(folder: Path, num_images: int = 6, num_features: int = 4) -> dict[int, torch.Tensor]:
+    """Write `<image_id>.pth` files as grid-feats-vqa does; give {image_id: tensor [1, F, h, w]}."""
+    folder.mkdir(parents=True, exist_ok=True)
+    generator = torch.Generator().manual_seed(0)
+    shapes = [(19, 25), (25, 19), (19, 29)]
+    tensors = {}
+    for n in range(num_images):
+        image_id = 10 * n + 1
+        height, width = shapes[n % len(shapes)]
+        tensors[image_id] = torch.randn(1, num_features, height, width, generator=generator)
+        torch.save(tensors[image_id], folder / f"{image_id}.pth")
+    return tensors
+
+
+def ask(image_ids: list[int], num_answers: int = 4, has_answers: bool = True) -> Examples:
+    """One question for each of the given images (which may repeat), with one answer each."""
+    count = len(image_ids)
+    targets = count if has_answers else 0
+    return Examples(
+        question_ids=np.arange(count, dtype=np.int64) + 1000,
+        image_ids=np.array(image_ids, dtype=np.int64),
+        tokens=np.arange(count * 3, dtype=np.int64).reshape(count, 3),
+        target_offsets=np.arange(count + 1) if has_answers else np.zeros(count + 1, dtype=np.int64),
+        target_indices=np.arange(targets) % num_answers,
+        target_scores=np.full(targets, 0.5, dtype=np.float32),
+        has_answers=has_answers,
+    )

@@ -1,0 +1,114 @@
+import json
+import random
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.reference.plain_accuracy import percent, score_file, score_question
+from data.vqa.accuracy import score_answer, score_results
+from data.vqa.questions import Annotation, load_annotations, load_questions
+from data.vqa.results import check_ids, load_results
+from tests.data.vqa.official_files import write_annotations, write_questions
+
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden/vqa_accuracy.json").read_text())
+
+
+@pytest.fixture
+def golden_scores(tmp_path):
+    questions = load_questions([write_questions(tmp_path / "q.json", GOLDEN["questions"])])
+    annotations = load_annotations([write_annotations(tmp_path / "a.json", GOLDEN["annotations"])])
+    (tmp_path / "r.json").write_text(json.dumps(GOLDEN["results"]))
+    results = load_results(tmp_path / "r.json")
+    check_ids(results, questions.ids.tolist(), "r.json")
+    return score_results(annotations, results)
+
+
+def test_every_golden_question_has_its_official_score(golden_scores):
+    assert golden_scores.to_json()["perQuestion"] == GOLDEN["expected"]["per_question"]
+
+
+def test_the_golden_averages_agree_to_the_last_digit(golden_scores):
+    scores = golden_scores.to_json()
+    assert {key: scores[key] for key in GOLDEN["expected"]["accuracy"]} == (
+        GOLDEN["expected"]["accuracy"]
+    )
+
+
+def test_the_plain_transcription_gives_the_same_golden_scores(golden_scores):
+    assert score_file(GOLDEN["annotations"], GOLDEN["results"]) == golden_scores.to_json()
+
+
+def test_groups_hold_every_question_once(golden_scores):
+    assert sum(golden_scores.num_per_answer_type.values()) == len(GOLDEN["questions"])
+    assert sum(golden_scores.num_per_question_type.values()) == len(GOLDEN["questions"])
+
+
+WORDS = ["yes", "Yes", " yes\n", "two", "2", "a dog", "dog", "1,0", "t-shirt", "t shirt", "st.", ""]
+
+
+@given(
+    st.one_of(st.text(max_size=8), st.sampled_from(WORDS)),
+    st.lists(st.one_of(st.text(max_size=3), st.sampled_from(WORDS)), min_size=10, max_size=10),
+)
+def test_the_fast_score_is_the_plain_score(prediction, answers):
+    assert score_answer(prediction, tuple(answers)) == score_question(prediction, answers)
+
+
+@given(st.sampled_from(WORDS), st.sampled_from(WORDS), st.integers(0, 10), st.randoms())
+def test_the_order_of_people_changes_a_score_by_rounding_only(word, other, count, generator):
+    answers = [word] * count + [other] * (10 - count)
+    shuffled = generator.sample(answers, 10)
+    score = score_answer(word, tuple(shuffled))
+    assert score == score_question(word, shuffled)
+    assert score == pytest.approx(score_answer(word, tuple(answers)))
+
+
+@pytest.mark.parametrize(("count", "score"), [(0, 0), (1, 0.3), (2, 0.6), (3, 0.9), (4, 1)])
+def test_scores_by_the_number_of_people_who_agree(count, score):
+    answers = ["red"] * count + [f"color {number}" for number in range(10 - count)]
+    assert score_answer("red", tuple(answers)) == pytest.approx(score)
+
+
+def test_answers_are_normalised_only_when_people_disagree():
+    assert score_answer("1", ("one",) * 10) == 0
+    assert score_answer("one", ("one",) * 10) == 1
+    assert score_answer("1", ("one",) * 9 + ("two",)) == 1
+    # whitespace alone is not a disagreement
+    assert score_answer("1", ("one",) * 9 + (" one\n",)) == 0
+
+
+def test_ties_of_averages_round_as_the_official_sums_do():
+    generator = random.Random(3)
+    num_surprising = 0
+    for _ in range(150):
+        tens = [tuple(generator.choices(["yes", "no", "so"], [2, 4, 4], k=10)) for _ in range(16)]
+        annotations = [
+            Annotation(row, 1, "is", "other", "yes", ten) for row, ten in enumerate(tens)
+        ]
+        overall = score_results(annotations, dict.fromkeys(range(16), "yes")).overall
+        plain = [score_question("yes", list(ten)) for ten in tens]
+        assert overall == percent(plain)
+        tenths = sum(min(3 * ten.count("yes"), 10) for ten in tens)
+        num_surprising += overall != round(100 * tenths / (10 * 16), 2)
+    assert num_surprising > 0  # the cases reach ties that exact sums would round the other way
+
+
+def test_scoring_nothing_is_an_error():
+    with pytest.raises(ValueError, match="no annotated questions"):
+        score_results([], {})
+
+
+def test_scoring_a_tenth_of_the_validation_set_takes_less_than_two_seconds():
+    generator = random.Random(0)
+    words = [f"the {number}, answer-{number}." for number in range(3000)]
+    annotations = [
+        Annotation(number, 1, "is", "other", "", tuple(generator.choices(words, k=10)))
+        for number in range(21_435)
+    ]
+    results = {number: generator.choice(words) for number in range(21_435)}
+    start = time.process_time()
+    score_results(annotations, results)
+    assert time.process_time() - start < 2  # measured: 0.34

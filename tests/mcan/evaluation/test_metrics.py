@@ -1,0 +1,51 @@
+"""The list of metrics, and files with older names."""
+
+import json
+
+import pytest
+
+from mcan.evaluation.metric_names import rename_old_metrics
+from mcan.evaluation.metrics import METRICS, compute_metrics, register_metric
+
+
+def test_no_two_metrics_have_one_name_or_give_values_of_one_name(monkeypatch):
+    monkeypatch.setattr(METRICS, "values", {"first": lambda answered: {"accuracy": 1.0}})
+    with pytest.raises(ValueError, match="a metric named 'first' is already registered"):
+        register_metric("first")(json.dumps)
+    register_metric("second")(lambda answered: {"accuracy": 2.0})
+    with pytest.raises(ValueError, match="'second' gives 'accuracy', which another one gives too"):
+        compute_metrics(None)
+
+
+def test_a_line_of_metrics_with_older_names_is_read_under_the_new_ones():
+    old = {
+        "epoch": 3,
+        "accuracy_by_type": {"yes/no": 70.1},
+        "component_counts": [8, 1, 1],
+        "component_shares": "80.0 / 10.0 / 10.0 %",
+    }
+    new = {
+        "epoch": 3,
+        "accuracy_by_answer_type": {"yes/no": 70.1},
+        "component_counts": [8, 1, 1],
+        "component_shares": [80.0, 10.0, 10.0],
+    }
+    assert rename_old_metrics(old) == new
+    assert rename_old_metrics(new) == new
+
+
+def test_reports_of_evaluate_and_rows_of_lambda_with_older_names_are_read_too():
+    groups = {
+        "all questions": {"questions": 4, "counts": [3, 1], "shares": [75.0, 25.0]},
+        "one object": {"questions": 2, "counts": [2, 0], "shares": [100.0, 0.0]},
+    }
+    assert rename_old_metrics({"components": groups, "answers_per_second": 9.5}) == {
+        "component_counts": [3, 1],
+        "component_shares": [75.0, 25.0],
+        "component_counts_by_objects": {"one object": [2, 0]},
+        "validation_questions_per_second": 9.5,
+    }
+    assert rename_old_metrics({"lam": 1.0, "shares": [60.0, 40.0]}) == {
+        "lam": 1.0,
+        "component_shares": [60.0, 40.0],
+    }

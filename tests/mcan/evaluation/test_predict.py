@@ -1,0 +1,145 @@
+"""Answers of one pass under every number of components, and answers of an ensemble."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+
+import attention
+import mcan
+from mcan.evaluation.every_k import answer_candidates
+from mcan.evaluation.predict import count_collapsed, predict, predict_ensemble
+from tests.mcan.training.small_steps import ALONE, SIZES
+
+GRIDS = [(10, 8), (7, 12), (11, 11)]
+LAMS = (0, 0.3, 1, 3)
+
+
+@dataclass(frozen=True)
+class QuestionBatch:
+    """As much of a batch as a model needs to answer it."""
+
+    features: Tensor
+    sizes: tuple[tuple[int, int], ...]
+    tokens: Tensor
+    question_ids: Tensor
+    image_index: Tensor | None = None
+
+    def question_sizes(self):
+        if self.image_index is None:
+            return self.sizes
+        return tuple(self.sizes[n] for n in self.image_index.tolist())
+
+
+def ask(grids=GRIDS, first_id=0):
+    """One batch per grid, with two questions about each image; ids go down within a batch."""
+    generator = torch.Generator().manual_seed(1)
+    batches = []
+    for number, grid in enumerate(grids):
+        count = 6
+        ids = first_id + 100 * number + torch.arange(2 * count).flip(0)
+        features = 3 * torch.randn(count, grid[0] * grid[1], 5, generator=generator)
+        tokens = torch.randint(1, 12, (2 * count, 4), generator=generator)
+        index = torch.arange(2 * count) // 2
+        batches.append(QuestionBatch(features, (grid,) * count, tokens, ids, index))
+    return batches
+
+
+def build(name="multimodal", seed=3, **options):
+    """A model with peaky attention, whose answers depend on what it sees."""
+    torch.manual_seed(seed)
+    model = mcan.MCAN(SIZES, attention.build(name, **options), dropout=0.0)
+    with torch.no_grad():
+        model.pool_image.score_network.score.weight *= 40
+        model.pool_image.merge.weight *= 20
+        model.classify.weight *= 5
+    return model
+
+
+def assert_same_rows(one, other):
+    for name in ("question_ids", "answers", "num_components", "num_collapsed"):
+        assert torch.equal(getattr(one, name), getattr(other, name)), name
+    torch.testing.assert_close(one.probabilities, other.probabilities)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"floor": "cell", "selection": "batch"},
+        {"floor": "cell", "penalty": "parameters", "init": "weighted", "covariance": "spherical"},
+    ],
+)
+def test_candidates_give_what_a_pass_with_that_penalty_and_limit_gives(options):
+    full = build(k_max=4, num_restarts=2, test_iterations=4, **options)
+    candidates = answer_candidates(full, ask(), ALONE, torch.float32)
+    seen = set()
+    for k_max in (1, 2, 3, 4):
+        plain = build(k_max=k_max, num_restarts=2, test_iterations=4, **options)
+        for lam in LAMS:
+            plain.pool_image.head.lam = lam
+            expected = predict(plain, ask(), ALONE, torch.float32)
+            assert_same_rows(candidates.choose(lam, k_max), expected)
+            seen.update(expected.num_components.tolist())
+    assert len(seen) >= 3  # the penalty really selects
+    assert len({tuple(row) for row in candidates.answers.tolist()}) > 3
+    assert bool((candidates.answers != candidates.answers[:, :1]).any())  # k changes an answer
+
+
+def test_of_the_models_own_limit_even_the_probabilities_are_the_same_bits():
+    model = build(k_max=3, lam=0.3, floor="cell")
+    candidates = answer_candidates(model, ask(), ALONE, torch.float32)
+    plain = predict(model, ask(), ALONE, torch.float32)
+    assert torch.equal(candidates.choose(0.3, 3).probabilities, plain.probabilities)
+
+
+def test_in_bfloat16_too_the_candidates_give_the_plain_answers():
+    for lam in (0, 0.5, 5):
+        model = build(k_max=3, lam=lam, floor="cell")
+        candidates = answer_candidates(model, ask(), ALONE, torch.bfloat16)
+        assert_same_rows(candidates.choose(lam, 3), predict(model, ask(), ALONE, torch.bfloat16))
+
+
+def test_heads_that_select_nothing_have_no_candidates():
+    for name in ("discrete", "unimodal"):
+        with pytest.raises(ValueError, match="no λ to select"):
+            answer_candidates(build(name), ask(), ALONE, torch.float32)
+
+
+@torch.no_grad()
+def test_an_ensemble_gives_the_answer_of_the_highest_mean_probability():
+    models = [build("discrete", 1), build("multimodal", 2, k_max=2), build("unimodal", 3)]
+    together = predict_ensemble(models, ask(), ALONE, torch.float32)
+    expected = {}
+    for batch in ask():
+        images = batch.image_index.tolist()
+        rows = zip(batch.question_ids.tolist(), images, batch.tokens, strict=True)
+        for number, image, tokens in rows:  # one question at a time, through the plain forward
+            grid = attention.Grid.of([batch.sizes[image]])
+            mean = sum(
+                model.eval()(batch.features[image][None], grid, tokens[None])[0].sigmoid()
+                for model in models
+            ) / len(models)
+            expected[number] = (int(mean.argmax()), float(mean.max()))
+    assert together.question_ids.tolist() == sorted(expected)
+    assert together.answers.tolist() == [expected[n][0] for n in sorted(expected)]
+    means = torch.tensor([expected[n][1] for n in sorted(expected)])
+    torch.testing.assert_close(together.probabilities, means, rtol=1e-4, atol=1e-5)
+    alone = [predict(model, ask(), ALONE, torch.float32).answers for model in models]
+    assert all(bool((together.answers != each).any()) for each in alone)
+
+
+def test_collapsed_components_are_those_in_use_without_area():
+    sigma = torch.tensor([1e-2, 1e-5, 1e-3, 1e-9]).double()[:, None, None] * torch.eye(2).double()
+    zeros = torch.zeros(1, 3, 4).double()
+    mixture = attention.Mixture(
+        zeros, zeros[..., None].expand(1, 3, 4, 2), sigma.expand(1, 3, 4, 2, 2),
+        torch.tensor([[1, 2, 4]]),
+    )  # fmt: skip
+    assert count_collapsed(mixture).tolist() == [[0, 1, 2]]
+
+
+def test_no_questions_are_said_to_be_none():
+    with pytest.raises(ValueError, match="no questions to answer"):
+        predict(build("discrete"), [], ALONE, torch.float32)

@@ -1,0 +1,126 @@
+"""Compiled layers compute what plain ones do, whatever the grid, with a handful of graphs."""
+
+import copy
+import shutil
+
+import pytest
+import torch
+from torch._dynamo.utils import counters
+
+from mcan.checkpoint import load_checkpoint
+from mcan.evaluation.trained_model import load_trained
+from tests.mcan.runtime.compiled_models import (
+    SHAPES,
+    assert_alike,
+    batch,
+    build_pair,
+    counting,
+    differentiate,
+    own_graphs,
+)
+from tests.small_runs import assert_same, settings, train_here, without_times
+
+pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _own_graphs():
+    num_threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as in the runs: another number would need new graphs
+    with own_graphs():
+        yield
+    torch.set_num_threads(num_threads)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def words(small_dataset, runs):
+    return settings(small_dataset, runs, "model.dropout=0.0", "name=compiled")
+
+
+@pytest.fixture(scope="module")
+def compiled_run(words, runs):
+    """A run whose layers are compiled, for training and for validation; and its graphs."""
+    with counting() as made:
+        train_here([*words, "runtime.compile=true"])
+    return runs / "compiled", made[0]
+
+
+def test_results_and_gradients_are_the_plain_ones_over_many_grids_with_the_graphs_of_a_run(
+    compiled_run,
+):
+    """The graphs that the run made serve all twelve grids, in training and in inference."""
+    models = build_pair(CPU)
+    with counting() as made:
+        for number, shape in enumerate(SHAPES):
+            assert_alike(models, batch(number, [shape] * (2 + number % 4), CPU))
+    assert compiled_run[1] == 5  # training and inference of both kinds of layer, and the trial
+    assert made == [0]
+
+
+def test_a_compiled_run_leaves_a_checkpoint_like_any_other(compiled_run, words, runs):
+    """It is brought back plain, resumed plain, and its names are those of a plain run."""
+    train_here([word if word != "name=compiled" else "name=plain" for word in words])
+    contents = [load_checkpoint(runs / name / "last.pt") for name in ("compiled", "plain")]
+    assert list(contents[0]["model"]) == list(contents[1]["model"])
+    for name, weight in contents[1]["model"].items():
+        torch.testing.assert_close(contents[0]["model"][name], weight, atol=1e-3, rtol=1e-2)
+    trained = load_trained(compiled_run[0] / "last.pt")
+    assert_same(dict(trained.model.state_dict()), dict(contents[0]["model"]))
+    shutil.copytree(compiled_run[0], runs / "resumed")
+    again = [word if word != "name=compiled" else "name=resumed" for word in words]
+    train_here([*again, "resume=true", "optim.epochs=3"])
+    lines = load_checkpoint(runs / "resumed" / "last.pt")["lines"]
+    assert [line["epoch"] for line in lines] == [1, 2, 3]
+    assert_same(
+        [without_times(line) for line in lines[:2]],
+        [without_times(line) for line in contents[0]["lines"]],
+    )
+
+
+def test_every_variant_there_is_makes_six_graphs_whatever_the_grids():
+    """One question alone, several, padded ones. Tracing decides: no code is generated here."""
+    torch._dynamo.reset()
+    compiled, _ = build_pair(CPU, "eager")
+    alike = [[shape] * (2 + number % 5) for number, shape in enumerate(SHAPES)]
+    alone = [[shape] for shape in SHAPES[:4]]
+    padded = [[shape, (3, 3), shape] for shape in SHAPES[:4]]
+    with counting() as made:
+        for number, shapes in enumerate([*alike, *alone, *padded]):
+            differentiate(compiled, batch(number, shapes, CPU))
+            with torch.inference_mode():
+                compiled.eval()(*batch(number, shapes, CPU))
+    assert made == [6]
+    assert not counters["graph_break"]
+
+
+def test_compiling_changes_no_name_and_no_weight_and_copies_use_their_own():
+    compiled, plain = build_pair(CPU, "eager")
+    assert_same(dict(compiled.state_dict()), dict(plain.state_dict()))
+    assert [name for name, _ in compiled.named_modules()] == [n for n, _ in plain.named_modules()]
+    copied = copy.deepcopy(compiled).eval()
+    with torch.no_grad():
+        for parameter in copied.parameters():
+            parameter.zero_()
+        logits = [model.eval()(*batch(0, [(4, 4)], CPU)) for model in (copied, compiled, plain)]
+    assert (logits[0] == 0).all()
+    torch.testing.assert_close(logits[1], logits[2])
+
+
+def test_without_a_compiler_the_command_says_what_is_missing(words, runs):
+    torch._dynamo.reset()
+    without = {"cpp.cxx": (None, "/no/such/compiler"), "force_disable_caches": True}
+    expected = r"runtime.compile=true needs a C\+\+ compiler .*/no/such/compiler.*; install"
+    with (
+        torch._inductor.config.patch(without),
+        pytest.raises(ValueError, match=expected) as error,
+    ):
+        train_here([*words[:-1], "name=bare", "runtime.compile=true"])
+    assert "\n" not in str(error.value)
+    assert not (runs / "bare").exists()

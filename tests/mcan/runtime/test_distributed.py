@@ -1,0 +1,106 @@
+"""Processes that work together: what they exchange, and their devices."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import attention
+from data.text.word_lists import prepare_words
+from data.vqa.data_folder import DataFolder
+from mcan.evaluation.evaluation_split import open_evaluation_split
+from mcan.evaluation.evaluator import evaluate_split
+from mcan.network.architecture import build_model
+from mcan.runtime.distributed import World, choose_device, join_world
+from tests.mcan.runtime.together import exchange, run_together
+from tests.small_runs import compose, settings
+
+pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
+
+
+def validate(world, overrides):
+    """Predictions of an untrained model on the validation questions."""
+    config = compose(overrides)
+    folder = DataFolder(config.data.root)
+    words = prepare_words(folder)
+    validation = open_evaluation_split(folder, "val", words, config.runtime, world.device)
+    torch.manual_seed(0)
+    sizes = {
+        "num_words": len(words.vocabulary),
+        "num_answers": len(words.answers),
+        "num_features": validation.loader.stores.num_features,
+    }
+    head = attention.build("multimodal", lam=0.0)
+    model = build_model(config.model, head, **sizes)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(6)  # so that answers differ
+    return vars(evaluate_split(model, validation, world, torch.float32).predictions)
+
+
+@pytest.fixture(scope="module")
+def results(small_dataset, tmp_path_factory):
+    """By (work, number of processes): what each process has in the end."""
+    small = settings(small_dataset, tmp_path_factory.mktemp("runs"))
+    whole = [*small, "runtime.evaluation_batch_size=1000", "runtime.mixing=all"]
+    jobs = {
+        ("validate", 1): (1, validate, (small,)),
+        ("validate", 3): (3, validate, (whole,)),
+        ("exchange", 3): (3, exchange, ()),
+    }
+    done = run_together(list(jobs.values()), tmp_path_factory.mktemp("processes"))
+    return dict(zip(jobs, done, strict=True))
+
+
+def test_processes_without_any_batch_still_have_all_answers(results):
+    """One batch for three processes; its size may change the last bits of a probability."""
+    (alone,) = results["validate", 1]
+    assert len(alone["question_ids"].unique()) == 60
+    assert torch.equal(alone["question_ids"], alone["question_ids"].sort().values)
+    assert len(alone["answers"].unique()) > 1  # else the comparison proves little
+    for result in results["validate", 3]:
+        for name in ("question_ids", "answers", "num_components"):
+            assert torch.equal(result[name], alone[name])
+
+
+def test_all_get_the_first_ones_value_everyones_values_and_the_sum(results):
+    for result in results["exchange", 3]:
+        assert result["shared"] == {"from": 0}
+        assert result["gathered"] == [("rank", 0), ("rank", 1), ("rank", 2)]
+        assert result["sum"] == [3.0, 3.0]
+
+
+def test_a_process_alone_needs_no_group(monkeypatch):
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    world = join_world("cpu")
+    assert world == World(0, 1, torch.device("cpu"))
+    assert not torch.distributed.is_initialized()
+    assert exchange(world) == {"shared": {"from": 0}, "gathered": [("rank", 0)], "sum": [1.0, 0.0]}
+
+
+def test_cuda_without_a_number_is_each_processs_own_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    assert [choose_device(name, 6) for name in (None, "cuda", "cuda:1", "cpu")] == [
+        torch.device("cuda", 2),
+        torch.device("cuda", 2),
+        torch.device("cuda", 1),
+        torch.device("cpu"),
+    ]
+
+
+def test_a_device_that_is_not_there_is_rejected(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_device(None, 0) == torch.device("cpu")
+    with pytest.raises(ValueError, match="'cuda' was asked for, but torch finds no CUDA"):
+        choose_device("cuda", 0)
+    with pytest.raises(ValueError, match="there is no device 'gpu'"):
+        choose_device("gpu", 0)
+
+
+def test_what_the_first_process_cannot_do_is_raised():
+    alone = World(0, 1, torch.device("cpu"))
+    assert alone.run_on_first(sum, [2, 3]) == 5
+    with pytest.raises(FileNotFoundError, match="no_such_file"):
+        alone.run_on_first(Path("no_such_file").read_text)
