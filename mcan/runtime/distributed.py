@@ -1,7 +1,9 @@
 """The processes that train together: one, or as many as torchrun started."""
 
 import contextlib
+import gc
 import os
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -9,6 +11,9 @@ from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
+
+# its functions have the group as a default argument if it is imported later, as DDP does
+import torch.distributed.nn.functional
 
 Result = TypeVar("Result")
 
@@ -89,9 +94,11 @@ def joined_world(device: str | None, timeout_minutes: float) -> Iterator[World]:
     world = join_world(device, timeout_minutes)
     try:
         yield world
-    except RuntimeError as error:
+    except BaseException as error:
+        traceback.clear_frames(error.__traceback__)  # whose variables may hold the group
         reason = " ".join(str(error).split())
-        if world.size == 1 or not (isinstance(error, dist.DistError) or "gloo" in reason):
+        is_gloo = isinstance(error, RuntimeError) and "gloo" in reason
+        if world.size == 1 or not (is_gloo or isinstance(error, dist.DistError)):
             raise
         raise ConnectionAbortedError(describe_loss(world, timeout_minutes, reason)) from error
     finally:
@@ -113,9 +120,14 @@ def describe_loss(world: World, timeout_minutes: float, reason: str) -> str:
 
 
 def leave_world() -> None:
-    """Leave the group, if there is one."""
+    """Leave the group, if there is one, and end its threads.
+
+    Gloo's threads end with the last reference to the group; DDP's lies in a cycle. Left to the
+    end of Python, a thread that still releases a tensor aborts the process.
+    """
     if dist.is_initialized():
         dist.destroy_process_group()
+        gc.collect()
 
 
 def choose_device(name: str | None, local_rank: int) -> torch.device:

@@ -1,5 +1,8 @@
 """Processes that work together: what they exchange, and their devices."""
 
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -12,8 +15,8 @@ from mcan.evaluation.evaluation_split import open_evaluation_split
 from mcan.evaluation.evaluator import evaluate_split
 from mcan.network.architecture import build_model
 from mcan.runtime.distributed import World, choose_device, join_world
-from tests.mcan.runtime.together import exchange, run_together
-from tests.small_runs import compose, settings
+from tests.mcan.runtime.together import exchange, free_port, run_together
+from tests.small_runs import ROOT, compose, settings
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
@@ -104,3 +107,41 @@ def test_what_the_first_process_cannot_do_is_raised():
     assert alone.run_on_first(sum, [2, 3]) == 5
     with pytest.raises(FileNotFoundError, match="no_such_file"):
         alone.run_on_first(Path("no_such_file").read_text)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_thread_of_a_group_is_left_when_it_ends(fails):
+    """One that still frees a tensor while Python ends aborts the process, now and then."""
+    program = f"""
+        import os
+        from pathlib import Path
+        import torch
+        from torch.nn.parallel import DistributedDataParallel
+        from mcan.runtime.distributed import joined_world
+
+        def work():
+            model = DistributedDataParallel(torch.nn.Linear(2, 2))
+            model(torch.ones(1, 2)).sum().backward()
+            if {fails}:
+                raise ValueError("a mistake")
+
+        def count():
+            names = [file.read_text() for file in Path("/proc/self/task").glob("*/comm")]
+            return sum("gloo_runloop" in name for name in names)
+
+        os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1")
+        os.environ.update(MASTER_PORT="{free_port()}")
+        try:
+            with joined_world("cpu", 1):
+                before = count()
+                work()
+        except ValueError:
+            pass
+        print(before, count())
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, cwd=ROOT
+    )
+    before, after = map(int, done.stdout.split())
+    assert before > 0
+    assert after == 0
