@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention.cache import made_once
+from attention.cache import cached
 from attention.densities.gaussian import monomials
 from attention.options import check_whole_number
 
@@ -98,24 +98,24 @@ def _checked_side(side: int) -> int:
     return check_whole_number("a grid's height or width", side, 1)
 
 
-@made_once
+@cached
 def _positions(height: int, width: int, device: torch.device) -> Tensor:
     rows = (torch.arange(height, dtype=torch.float64, device=device) + 0.5) / height
     columns = (torch.arange(width, dtype=torch.float64, device=device) + 0.5) / width
     return torch.cartesian_prod(rows, columns).view(-1, 2)  # (L, 2)
 
 
-@made_once
+@cached
 def _real_cells(height: int, width: int, device: torch.device) -> Tensor:
     return torch.ones(height * width, dtype=torch.bool, device=device)
 
 
-@made_once
+@cached
 def _monomials(height: int, width: int, device: torch.device) -> Tensor:
     return monomials(_positions(height, width, device))  # (L, 6)
 
 
-@made_once
+@cached
 def _cell_sides(height: int, width: int, device: torch.device) -> Tensor:
     sides = [torch.full((1,), 1 / n, dtype=torch.float64, device=device) for n in (height, width)]
     return torch.stack(sides, dim=-1)  # (1, 2)

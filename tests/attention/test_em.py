@@ -9,7 +9,7 @@ from sklearn.mixture import GaussianMixture
 
 import attention
 from attention.em import weighted_em
-from attention.initial import initial_parameters
+from attention.initial import initial_mixture
 from tests.attention import reference
 from tests.attention.examples import blobs, random_means, smooth_weights
 
@@ -160,13 +160,13 @@ def test_mixtures_of_different_sizes_in_one_batch_are_those_fitted_alone():
     weights = smooth_weights(2, grid)
     means = random_means(3, 4)
     options = {"iterations": 6, "floor": 1e-6, "covariance": "full"}
-    start = initial_parameters(means.expand(2, -1, -1, -1), torch.tensor([2, 3, 4]))
-    pi, location = weighted_em(weights, grid, *start, **options)
+    initial = initial_mixture(means.expand(2, -1, -1, -1), torch.tensor([2, 3, 4]))
+    fitted = weighted_em(weights, grid, initial, **options)
     for restart, k in enumerate((2, 3, 4)):
         alone = attention.fit_mixture(weights, grid, means[restart, None, :k], **options)
-        torch.testing.assert_close(pi[:, restart, :k], alone.pi[:, 0])
-        torch.testing.assert_close(location[:, restart, :k, :2], alone.mu[:, 0])
-        assert not pi[:, restart, k:].any()
+        torch.testing.assert_close(fitted.pi[:, restart, :k], alone.pi[:, 0])
+        torch.testing.assert_close(fitted.mu[:, restart, :k], alone.mu[:, 0])
+        assert not fitted.pi[:, restart, k:].any()
 
 
 def test_means_may_differ_between_images():
