@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -30,7 +31,8 @@ class Grid:
         cls, sizes: Iterable[tuple[int, int]], device: torch.device | str | None = None
     ) -> "Grid":
         """A grid for the given (height, width) of each image, as Python ints."""
-        checked = tuple((_checked_side(height), _checked_side(width)) for height, width in sizes)
+        check = partial(check_whole_number, "a grid's height or width", least=1)
+        checked = tuple((check(height), check(width)) for height, width in sizes)
         if not checked:
             raise ValueError("a grid needs the (height, width) of at least one image")
         return cls(checked, torch.empty(0, device=device).device)
@@ -92,10 +94,6 @@ class Grid:
             return per_shape(*self.sizes[0], self.device).unsqueeze(0)
         tensors = [per_shape(height, width, self.device) for height, width in self.sizes]
         return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True)
-
-
-def _checked_side(side: int) -> int:
-    return check_whole_number("a grid's height or width", side, 1)
 
 
 @cached

@@ -189,11 +189,6 @@ def test_weights_need_not_be_normalised_nor_in_float64():
     assert once.mu.dtype == once.pi.dtype == once.sigma.dtype == torch.float64
 
 
-def test_weights_that_do_not_fit_the_grid_raise():
-    with pytest.raises(ValueError, match="do not fit a grid of 1 images padded to 30 cells"):
-        attention.moment_match(torch.ones(1, 29), attention.Grid.of([(5, 6)]))
-
-
 def test_weights_in_the_padding_do_not_count():
     grid = attention.Grid.of([(5, 6), (2, 3)])
     weights = torch.rand(2, 30, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -238,9 +233,11 @@ def test_options_that_cannot_be_fitted_raise_one_sentence(options, message):
         attention.fit_mixture(smooth_weights(1, grid), grid, **settings)
 
 
-def test_a_likelihood_needs_the_mixtures_own_images():
+def test_weights_and_mixtures_that_do_not_fit_the_grid_raise():
     grid = attention.Grid.of([(5, 6)] * 2)
     mixture = attention.moment_match(smooth_weights(2, grid), grid)
+    with pytest.raises(ValueError, match="do not fit a grid of 2 images padded to 30 cells"):
+        attention.moment_match(torch.ones(2, 29), grid)
     with pytest.raises(ValueError, match="2 mixtures do not fit a grid of 1 images"):
         attention.log_likelihood(mixture, torch.ones(1, 30), attention.Grid.of([(5, 6)]))
     with pytest.raises(ValueError, match="do not fit"):
