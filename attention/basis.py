@@ -7,11 +7,13 @@ attention seen as weights on the cells.
 
 import math
 import warnings
+from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from attention.cache import made_once
+from attention.cache import cached
 from attention.densities.gaussian import log_gaussian, monomials
 from attention.densities.mixture import Mixture
 from attention.grid import Grid
@@ -20,22 +22,28 @@ from attention.options import check_positive, check_whole_number
 # Shape letters: B batch, R restarts, K components, N basis functions, L cells.
 
 
+@dataclass(frozen=True)
 class RadialBasis:
     """N Gaussians N(x; μ̃_j, variance·I), their means on a √N × √N lattice over [0, 1]²."""
 
-    def __init__(self, num_basis: int = 100, variance: float = 0.001, ridge: float = 0.01) -> None:
-        check_whole_number("num_basis", num_basis, 4)
-        if math.isqrt(num_basis) ** 2 != num_basis:
-            raise ValueError(f"num_basis must be a square number, not {num_basis}")
-        self.num_basis = num_basis
-        self.variance = check_positive("basis_variance", variance)
-        self.ridge = check_positive("ridge", ridge)
+    num_basis: int = 100
+    variance: float = 0.001
+    ridge: float = 0.01
+
+    def __post_init__(self) -> None:
+        check_whole_number("num_basis", self.num_basis, 4)
+        if math.isqrt(self.num_basis) ** 2 != self.num_basis:
+            raise ValueError(f"num_basis must be a square number, not {self.num_basis}")
+        check_positive("basis_variance", self.variance)
+        check_positive("ridge", self.ridge)
 
     def expectations(self, mixture: Mixture) -> Tensor:
         """r (B, R, K, N): r_kj = E_{p_k}[ψ_j] = N(μ_k; μ̃_j, Σ_k + Σ̃_j), the integral of Eq. (3)."""
-        u, v, sigma_uu, sigma_uv, sigma_vv = mixture.locations
-        widened = (u, v, sigma_uu + self.variance, sigma_uv, sigma_vv + self.variance)
-        return (log_gaussian(widened) @ _centre_monomials(self.num_basis, u.device)).exp()
+        device = mixture.pi.device
+        coefficients_BRK6 = log_gaussian(
+            mixture.mu, mixture.sigma + _covariance(self.variance, device)
+        )
+        return (coefficients_BRK6 @ _centre_monomials(self.num_basis, device)).exp()
 
     def cell_weights(self, mixture: Mixture, grid: Grid) -> Tensor:
         """α = G Σ_k π_k r_k (B, R, L): c = Σ_ℓ α_ℓ V_ℓ. They may be negative, unlike a density."""
@@ -44,64 +52,55 @@ class RadialBasis:
 
     def ridge_operator(self, grid: Grid) -> Tensor:
         """G (B or 1, L, N): the value function V_B(x) = Bψ(x), Eq. (1), has B = V·G."""
+        return grid.stack(partial(_ridge_operator, self))
 
-        def of_shape(height: int, width: int, device: torch.device) -> Tensor:
-            return _ridge_operator(self.num_basis, self.variance, self.ridge, height, width, device)
+    def evaluate(self, points: Tensor) -> Tensor:
+        """ψ(x) (N, P) at points (P, 2)."""
+        squared_NP = (points - _centres(self.num_basis, points.device)[:, None]).square().sum(-1)
+        return torch.exp(-0.5 * squared_NP / self.variance) / (2 * math.pi * self.variance)
 
-        return grid.stack(of_shape)
+
+@cached
+def _covariance(variance: float, device: torch.device) -> Tensor:
+    return variance * torch.eye(2, dtype=torch.float64, device=device)
 
 
-@made_once
+@cached
 def _centres(num_basis: int, device: torch.device) -> Tensor:
     side = torch.linspace(0, 1, math.isqrt(num_basis), dtype=torch.float64, device=device)
     return torch.cartesian_prod(side, side)  # (N, 2)
 
 
-@made_once
+@cached
 def _centre_monomials(num_basis: int, device: torch.device) -> Tensor:
     return monomials(_centres(num_basis, device)).mT.contiguous()  # (6, N)
 
 
-@made_once
-def _ridge_operator(
-    num_basis: int, variance: float, ridge: float, height: int, width: int, device: torch.device
-) -> Tensor:
+@cached
+def _ridge_operator(basis: RadialBasis, height: int, width: int, device: torch.device) -> Tensor:
     """G = Fᵀ(FFᵀ + ridge·I)⁻¹ (L, N), with F (N, L) the basis at the cell centres."""
-    host = torch.device("cpu")
-    positions_L2 = Grid(((height, width),), host).positions[0]
-    basis_NL = _evaluate(num_basis, variance, positions_L2)
-    gram_NN = basis_NL @ basis_NL.mT + ridge * torch.eye(
-        num_basis, dtype=torch.float64, device=host
-    )
+    basis_NL = basis.evaluate(Grid.of([(height, width)], device="cpu").positions[0])
+    identity_NN = torch.eye(basis.num_basis, dtype=torch.float64, device="cpu")
+    gram_NN = basis_NL @ basis_NL.mT + basis.ridge * identity_NN
     operator_LN = torch.cholesky_solve(basis_NL, torch.linalg.cholesky(gram_NN)).mT
-    _warn_of_a_bad_fit(operator_LN, num_basis, variance, height, width)
+    _warn_of_a_bad_fit(operator_LN, basis, height, width)
     return operator_LN.contiguous().to(device)
 
 
-def _evaluate(num_basis: int, variance: float, points: Tensor) -> Tensor:
-    """ψ(x) (N, P) at points (P, 2)."""
-    difference = points - _centres(num_basis, points.device)[:, None]
-    return torch.exp(-0.5 * difference.square().sum(-1) / variance) / (2 * math.pi * variance)
-
-
-def _warn_of_a_bad_fit(
-    operator_LN: Tensor, num_basis: int, variance: float, height: int, width: int
-) -> None:
+def _warn_of_a_bad_fit(operator_LN: Tensor, basis: RadialBasis, height: int, width: int) -> None:
     """Warn, once per shape, when a constant image is not fitted as one.
 
     On 9×9 cells every centre falls half-way between the basis functions of a 10×10 lattice, and
     the effective weights of a density sum to 2.8 instead of 1.
     """
-    centres_N2 = _centres(num_basis, operator_LN.device)
-    deviation = math.sqrt(variance)
-    inside_N2 = torch.special.ndtr((1 - centres_N2) / deviation) - torch.special.ndtr(
-        -centres_N2 / deviation
-    )
+    centres_N2, deviation = _centres(basis.num_basis, operator_LN.device), math.sqrt(basis.variance)
+    above_N2, below_N2 = ((edge - centres_N2) / deviation for edge in (1, 0))
+    inside_N2 = torch.special.ndtr(above_N2) - torch.special.ndtr(below_N2)
     mean = float(operator_LN.sum(0) @ inside_N2.prod(-1))  # of the fit over the unit square
     if abs(mean - 1) > 0.2:
         warnings.warn(
             f"a constant image on a {height}×{width} grid is fitted as {mean:.2f} instead of 1 by "
-            f"{num_basis} basis functions of variance {variance}: continuous attention will "
-            f"misjudge it; another grid or another num_basis fits better",
+            f"{basis.num_basis} basis functions of variance {basis.variance}: continuous attention "
+            f"will misjudge it; another grid or another num_basis fits better",
             stacklevel=2,
         )

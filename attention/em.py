@@ -11,78 +11,80 @@ from torch import Tensor
 from attention.densities.gaussian import log_gaussian
 from attention.densities.mixture import Mixture
 from attention.grid import Grid
-from attention.initial import initial_parameters
+from attention.initial import initial_mixture
 from attention.moments import (
     as_distribution,
     check_fit_options,
-    locate,
+    mean_and_covariance,
     variance_floor,
     weighted_monomials,
 )
 from attention.options import Covariance, Floor, check_whole_number
 
-# Shape letters: B batch, R restarts, K components, C = R·K, L cells. Locations: gaussian.py.
+# Shape letters: B batch, R restarts, K components, C = R·K, L cells.
 
-DEAD = 1e-12  # a component with less mass keeps its last mean and covariance
-NO_MASS = 1e-30  # below it a component takes no responsibility, and log π has no gradient
+SMALLEST_PI = 1e-12  # a component with less keeps its last mean and covariance
+ZERO_PI = 1e-30  # below it a component has no responsibility, and log π no gradient
 
 
 def weighted_em(
     weights_BL: Tensor,
     grid: Grid,
-    pi_BRK: Tensor,
-    location_BRK5: Tensor,
+    theta: Mixture,
     iterations: int,
     floor: Floor,
     covariance: Covariance,
-) -> tuple[Tensor, Tensor]:
-    """π (B, R, K) and locations (B, R, K, 5), from initial ones: Algorithm 1, WeightedEM.
+) -> Mixture:
+    """Θ after I iterations from an initial Θ(K): Algorithm 1, WeightedEM.
 
     A component that starts with π = 0 stays out, so mixtures of any size run in one batch.
     """
     phi_B6L, weighted_B6L = grid.monomials, weighted_monomials(weights_BL, grid)
     floor_2 = variance_floor(floor, grid)[:, None, None]  # (B or 1, 1, 1, 2)
     for _ in range(iterations):
-        gamma_BRKL = e_step(pi_BRK, location_BRK5, phi_B6L)  # Eq. (8)
-        pi_BRK, location_BRK5 = m_step(  # Eqs. (9)–(11)
-            gamma_BRKL, weighted_B6L, location_BRK5, floor_2, covariance
-        )
-    return pi_BRK, location_BRK5
+        gamma_BRKL = e_step(theta, phi_B6L)  # Eq. (8)
+        theta = m_step(gamma_BRKL, weighted_B6L, theta, floor_2, covariance)  # Eqs. (9)–(11)
+    return theta
 
 
-def e_step(pi_BRK: Tensor, location_BRK5: Tensor, phi_B6L: Tensor) -> Tensor:
+def e_step(theta: Mixture, phi_B6L: Tensor) -> Tensor:
     """γ_ℓk (B, R, K, L): the responsibility of component k for cell ℓ, Eq. (8)."""
-    return log_joint(pi_BRK, location_BRK5.unbind(-1), phi_B6L).softmax(dim=2)
+    return log_joint(theta, phi_B6L).softmax(dim=2)
 
 
 def m_step(
     gamma_BRKL: Tensor,
     weighted_B6L: Tensor,
-    location_BRK5: Tensor,
+    last: Mixture,
     floor_2: Tensor,
     covariance: Covariance,
-) -> tuple[Tensor, Tensor]:
-    """π (B, R, K), Eq. (9), and locations (B, R, K, 5): means and covariances, Eqs. (10)–(11)."""
+) -> Mixture:
+    """Mixing coefficients, Eq. (9), means and covariances, Eqs. (10)–(11)."""
     moments_B6C = weighted_B6L @ gamma_BRKL.flatten(1, 2).mT
-    moments_BRK6 = moments_B6C.mT.view(*location_BRK5.shape[:3], 6)
-    pi_BRK = moments_BRK6[..., 0]
-    alive_BRK = pi_BRK > DEAD
-    mean_moments = moments_BRK6[..., 1:] / torch.where(alive_BRK, pi_BRK, 1.0)[..., None]
-    located_BRK5 = locate(mean_moments, floor_2, covariance)
-    return pi_BRK, torch.where(alive_BRK[..., None], located_BRK5, location_BRK5)
+    moments_BRK6 = moments_B6C.mT.view(*last.pi.shape, 6)
+    pi_BRK1 = moments_BRK6[..., :1]
+    has_mass_BRK1 = pi_BRK1 > SMALLEST_PI
+    mean_moments_BRK6 = moments_BRK6 / torch.where(has_mass_BRK1, pi_BRK1, 1.0)
+    mu_BRK2, sigma_BRK22 = mean_and_covariance(mean_moments_BRK6, floor_2, covariance)
+    return Mixture(
+        pi_BRK1.squeeze(-1),
+        torch.where(has_mass_BRK1, mu_BRK2, last.mu),
+        torch.where(has_mass_BRK1[..., None], sigma_BRK22, last.sigma),
+        last.num_components,
+    )
 
 
-def log_joint(pi_BRK: Tensor, locations: tuple[Tensor, ...], phi_B6L: Tensor) -> Tensor:
+def log_joint(theta: Mixture, phi_B6L: Tensor) -> Tensor:
     """(B, R, K, L): log(π_k N(x_ℓ; μ_k, Σ_k)) at every cell, one matrix product for each image."""
-    has_mass = pi_BRK > NO_MASS
-    log_pi_BRK = torch.where(has_mass, torch.where(has_mass, pi_BRK, 1.0).log(), -torch.inf)
-    theta_BC6 = log_gaussian(locations, log_pi_BRK).flatten(1, 2)
-    return (theta_BC6 @ phi_B6L).view(*pi_BRK.shape, phi_B6L.shape[-1])
+    in_use = theta.pi > ZERO_PI
+    log_pi_BRK = torch.where(in_use, torch.where(in_use, theta.pi, 1.0).log(), -torch.inf)
+    coefficients_BC6 = log_gaussian(theta.mu, theta.sigma, log_pi_BRK).flatten(1, 2)
+    return (coefficients_BC6 @ phi_B6L).view(*theta.pi.shape, phi_B6L.shape[-1])
 
 
-def weighted_log_likelihood(mixture: Mixture, weights_BL: Tensor, grid: Grid) -> Tensor:
+def weighted_log_likelihood(theta: Mixture, weights_BL: Tensor, grid: Grid) -> Tensor:
     """(B, R): Σ_ℓ w_ℓ log p(x_ℓ | Θ) with p = Σ_k π_k N(x_ℓ; μ_k, Σ_k), Eqs. (6)–(7)."""
-    log_joint_BRKL = log_joint(mixture.pi, mixture.locations, grid.monomials)
+    log_joint_BRKL = log_joint(theta, grid.monomials)
     return (log_joint_BRKL.logsumexp(dim=2) @ weights_BL[..., None]).squeeze(-1)
 
 
@@ -105,9 +107,8 @@ def fit_mixture(
     means_BRK2 = init_means.to(weights_BL).expand(len(grid), -1, -1, -1)
     _, restarts, components, _ = means_BRK2.shape
     num_components_R = torch.full((restarts,), components, device=weights_BL.device)
-    start = initial_parameters(means_BRK2, num_components_R)
-    fitted = weighted_em(weights_BL, grid, *start, iterations, floor, covariance)
-    return Mixture.of_locations(*fitted, num_components_R)
+    initial = initial_mixture(means_BRK2, num_components_R)
+    return weighted_em(weights_BL, grid, initial, iterations, floor, covariance)
 
 
 def log_likelihood(mixture: Mixture, weights_BL: Tensor, grid: Grid) -> Tensor:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from attention.cache import made_once
+from attention.cache import cached
 from attention.densities.gaussian import monomials
 from attention.options import check_whole_number
 
@@ -30,7 +31,8 @@ class Grid:
         cls, sizes: Iterable[tuple[int, int]], device: torch.device | str | None = None
     ) -> "Grid":
         """A grid for the given (height, width) of each image, as Python ints."""
-        checked = tuple((_checked_side(height), _checked_side(width)) for height, width in sizes)
+        check = partial(check_whole_number, "a grid's height or width", least=1)
+        checked = tuple((check(height), check(width)) for height, width in sizes)
         if not checked:
             raise ValueError("a grid needs the (height, width) of at least one image")
         return cls(checked, torch.empty(0, device=device).device)
@@ -94,28 +96,24 @@ class Grid:
         return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True)
 
 
-def _checked_side(side: int) -> int:
-    return check_whole_number("a grid's height or width", side, 1)
-
-
-@made_once
+@cached
 def _positions(height: int, width: int, device: torch.device) -> Tensor:
     rows = (torch.arange(height, dtype=torch.float64, device=device) + 0.5) / height
     columns = (torch.arange(width, dtype=torch.float64, device=device) + 0.5) / width
     return torch.cartesian_prod(rows, columns).view(-1, 2)  # (L, 2)
 
 
-@made_once
+@cached
 def _real_cells(height: int, width: int, device: torch.device) -> Tensor:
     return torch.ones(height * width, dtype=torch.bool, device=device)
 
 
-@made_once
+@cached
 def _monomials(height: int, width: int, device: torch.device) -> Tensor:
     return monomials(_positions(height, width, device))  # (L, 6)
 
 
-@made_once
+@cached
 def _cell_sides(height: int, width: int, device: torch.device) -> Tensor:
     sides = [torch.full((1,), 1 / n, dtype=torch.float64, device=device) for n in (height, width)]
     return torch.stack(sides, dim=-1)  # (1, 2)

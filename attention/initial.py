@@ -5,28 +5,32 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from attention.densities.mixture import Mixture
 from attention.grid import Grid
 
-# Shape letters: B batch, R restarts, K components, L cells, M points. Locations: gaussian.py.
+# Shape letters: B batch, R restarts, K components, L cells, M points.
 
 Init = Literal["uniform", "weighted"]
 
 INITIAL_VARIANCE = 0.001
 
 
-def initial_parameters(means_BRK2: Tensor, num_components_R: Tensor) -> tuple[Tensor, Tensor]:
-    """π (B, R, K) and locations (B, R, K, 5): π = 1/K and Σ = 0.001·I around the given means.
+def initial_mixture(means_BRK2: Tensor, num_components_R: Tensor) -> Mixture:
+    """π = 1/K and Σ = 0.001·I around the given means: Θ(K) of every restart.
 
     A restart with fewer than K components has π = 0 in the others.
     """
+    batch = len(means_BRK2)
     num_components_R1 = num_components_R[:, None]
     component_K = torch.arange(means_BRK2.shape[2], device=means_BRK2.device)
     pi_RK = (component_K < num_components_R1).double() / num_components_R1
-    variance = torch.full_like(means_BRK2[..., 0], INITIAL_VARIANCE)
-    location_BRK5 = torch.stack(
-        [*means_BRK2.unbind(-1), variance, torch.zeros_like(variance), variance], dim=-1
+    sigma_22 = INITIAL_VARIANCE * torch.eye(2, dtype=means_BRK2.dtype, device=means_BRK2.device)
+    return Mixture(
+        pi_RK.expand(batch, -1, -1),
+        means_BRK2,
+        sigma_22.expand(*means_BRK2.shape, 2),
+        num_components_R.expand(batch, -1),
     )
-    return pi_RK.expand(len(means_BRK2), -1, -1), location_BRK5
 
 
 def initial_means(uniforms: Tensor, weights_BL: Tensor, grid: Grid, init: Init) -> Tensor:

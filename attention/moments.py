@@ -9,9 +9,9 @@ from attention.densities.mixture import Mixture
 from attention.grid import Grid
 from attention.options import Covariance, Floor, check_choice, check_floor
 
-# Shape letters: B batch, L cells. Locations: gaussian.py. Raw moments are Σ_ℓ w_ℓ φ(x_ℓ).
+# Shape letters: B batch, L cells. Raw moments are Σ_ℓ w_ℓ φ(x_ℓ), with φ of gaussian.py.
 
-NOTHING = 1e-30  # a sum of weights that says nothing
+SMALLEST_SUM = 1e-30  # of weights; below it, dividing by the sum has no finite gradient
 
 
 def moment_match(
@@ -21,25 +21,30 @@ def moment_match(
     check_fit_options(floor, covariance)
     weights_BL, grid = as_distribution(weights_BL, grid)
     moments_B6 = weighted_monomials(weights_BL, grid).sum(-1)
-    pi_B, mean_moments_B5 = moments_B6[:, 0], moments_B6[:, 1:] / moments_B6[:, :1]
-    location_B5 = locate(mean_moments_B5, variance_floor(floor, grid), covariance)
-    one = torch.ones(1, dtype=torch.int64, device=grid.device)
-    return Mixture.of_locations(pi_B[:, None, None], location_B5[:, None, None], one)
+    mu_B2, sigma_B22 = mean_and_covariance(
+        moments_B6 / moments_B6[:, :1], variance_floor(floor, grid), covariance
+    )
+    one = torch.ones(1, 1, dtype=torch.int64, device=grid.device).expand(len(grid), 1)
+    return Mixture(moments_B6[:, None, :1], mu_B2[:, None, None], sigma_B22[:, None, None], one)
 
 
-def locate(mean_moments: Tensor, floor: Tensor, covariance: Covariance) -> Tensor:
-    """Location (…, 5), Eqs. (10)–(11), of the Gaussian with means (…, 5) of [u, v, u², uv, v²].
+def mean_and_covariance(
+    moments: Tensor, floor: Tensor, covariance: Covariance
+) -> tuple[Tensor, Tensor]:
+    """μ (…, 2), Eq. (10), and Σ (…, 2, 2), Eq. (11), from the means (…, 6) of φ(x).
 
     The floor (…, 2) is added to the variances; it is what keeps a component on one cell finite.
     """
-    u, v, uu, uv, vv = mean_moments.unbind(-1)
+    _, mu, second_moments = moments.split_with_sizes([1, 2, 3], dim=-1)
+    (u, v), (uu, uv, vv) = mu.unbind(-1), second_moments.unbind(-1)
     sigma_uu, sigma_uv, sigma_vv = uu - u * u, uv - u * v, vv - v * v
     if covariance == "spherical":
         sigma_uu = sigma_vv = (sigma_uu + sigma_vv) / 2
         sigma_uv = torch.zeros_like(sigma_uv)
         floor = floor.amax(-1, keepdim=True).expand_as(floor)
     sigma_uu, sigma_vv = sigma_uu + floor[..., 0], sigma_vv + floor[..., 1]
-    return torch.stack([u, v, sigma_uu, sigma_uv, sigma_vv], dim=-1)
+    sigma = torch.stack([sigma_uu, sigma_uv, sigma_uv, sigma_vv], dim=-1)
+    return mu, sigma.view(*u.shape, 2, 2)
 
 
 def weighted_monomials(weights_BL: Tensor, grid: Grid) -> Tensor:
@@ -56,14 +61,14 @@ def variance_floor(floor: Floor, grid: Grid) -> Tensor:
 def as_distribution(weights_BL: Tensor, grid: Grid) -> tuple[Tensor, Grid]:
     """Weights in float64, summing to 1 over each image's real cells, and the grid on their device.
 
-    Weights that are zero everywhere say nothing: they count as the same weight on every cell. So do
-    weights whose sum is so small that the gradient of dividing by it would overflow.
+    Weights that are zero everywhere, or whose sum is too small to divide by, count as the same
+    weight on every cell.
     """
     grid.check_cells("weights", weights_BL.shape)
     grid = grid.to(weights_BL.device)
     weights_BL = weights_BL.double() if grid.is_uniform else weights_BL.double() * grid.mask
-    says_something = weights_BL.sum(-1, keepdim=True) > NOTHING
-    weights_BL = torch.where(says_something, weights_BL, grid.mask.double())
+    is_positive = weights_BL.sum(-1, keepdim=True) > SMALLEST_SUM
+    weights_BL = torch.where(is_positive, weights_BL, grid.mask.double())
     return weights_BL / weights_BL.sum(-1, keepdim=True), grid
 
 

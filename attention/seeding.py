@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from attention.cache import made_once
+from attention.cache import cached
 
 # Shape letters: R restarts, K components.
 
@@ -17,7 +17,7 @@ def training_draw(seed: int, step: int, k_max: int) -> tuple[int, Tensor]:
     return num_components, draw_uniforms((1, k_max, 2), "means", seed, step)
 
 
-@made_once
+@cached
 def restart_draw(
     seed: int, k_max: int, num_restarts: int, device: torch.device
 ) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,7 @@ from torch import Tensor
 from attention.densities.mixture import Mixture
 from attention.em import weighted_em, weighted_log_likelihood
 from attention.grid import Grid
-from attention.initial import initial_parameters
+from attention.initial import initial_mixture
 from attention.options import Covariance, Floor, check_positive
 
 # Shape letters: B batch, R restarts, K components or sizes 1…k_max, L cells.
@@ -70,9 +70,8 @@ def model_selection(
     EM runs from all starts as one batch: initial means, and how many of them each start uses.
     Θ̂_k is the likeliest fit of its size; the restart axis of the mixture returned is k.
     """
-    start = initial_parameters(means_BRK2, num_components_R)
-    pi_BRK, location_BRK5 = weighted_em(weights_BL, grid, *start, iterations, floor, covariance)
-    fitted = Mixture.of_locations(pi_BRK, location_BRK5, num_components_R)
+    initial = initial_mixture(means_BRK2, num_components_R)
+    fitted = weighted_em(weights_BL, grid, initial, iterations, floor, covariance)
     judged_BL = weights_BL if selection == "sample" else batch_weights(weights_BL, grid)
     likelihood_BR = weighted_log_likelihood(fitted, judged_BL, grid)  # Eq. (7)
     best_BK = likeliest_of_each_size(likelihood_BR, num_components_R, len(complexity_K))

@@ -6,12 +6,11 @@ from pathlib import Path
 import h5py
 import numpy as np
 import torch
-from tqdm import tqdm
 
 from benchmarks.baseline_process import BaselineProcess
 from benchmarks.measurement import Part, Row, as_measurements, ratios
 from benchmarks.sample_features import write_store
-from benchmarks.timing import Work, clock
+from benchmarks.timing import Work, interleave
 
 
 def convert_plainly(folder: Path, output: Path) -> None:
@@ -31,15 +30,11 @@ def convert_plainly(folder: Path, output: Path) -> None:
 def measure(files: Path, folder: Path, rounds: int) -> Part:
     """The row of converting features; what is written is removed outside of what is timed."""
     output, count = folder / "converted.h5", len(list(files.iterdir()))
-    rates: dict[str, list[float]] = {"ours": [], "plain": []}
     with BaselineProcess(partial, convert_plainly, files, output) as plain:
         works: dict[str, Work] = {"ours": partial(write_store, files, output), "plain": plain}
-        for number in tqdm(range(rounds + 1), desc="conversion", leave=False):
-            for name, work in works.items():
-                elapsed = clock(work, torch.device("cpu"))
-                output.unlink()
-                if number > 0:
-                    rates[name].append(1000 * count / elapsed)
+        device = torch.device("cpu")
+        times = interleave(works, device, rounds, "conversion", clean_up=output.unlink)
+    rates = {name: [1000 * count / each for each in taken] for name, taken in times.items()}
     against = "torch.load and write, one process"
     gain = ratios(rates["ours"], rates["plain"])
     return Part(

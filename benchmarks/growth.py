@@ -13,6 +13,7 @@ import torch
 
 import attention
 import mcan
+from benchmarks.heads import draw_cells
 from benchmarks.measurement import Part, Row, as_measurements
 from benchmarks.sample_features import ask_questions, write_files, write_store
 from benchmarks.timing import Work, interleave
@@ -22,7 +23,7 @@ from data.features.store_set import open_stores
 from mcan.runtime.distributed import World
 from mcan.training.step import Stepper, make_optimizer
 
-HIDDEN, ITERATIONS = 512, 10
+ITERATIONS = 10
 CELLS = ((10, 16), (14, 23), (19, 32), (27, 45))  # 160 to 1215 cells
 COMPONENTS = (2, 4, 8, 16)
 RESTARTS = (2, 4, 8, 16)
@@ -42,22 +43,16 @@ def head_work(
     size: tuple[int, int], k_max: int, num_restarts: int, batch: int, device: torch.device
 ) -> Work:
     """A test-time pass of the multimodal head."""
-    generator = torch.Generator().manual_seed(0)
-    cells = size[0] * size[1]
-    grid = attention.Grid.of([size] * batch, device=device)
-    scores = (3 * torch.randn(batch, cells, generator=generator)).to(device)
-    values = torch.randn(batch, cells, HIDDEN, generator=generator).to(device)
+    inputs = draw_cells(size, batch, device)
     head = attention.build("multimodal", k_max=k_max, num_restarts=num_restarts).eval()
-    return torch.no_grad()(lambda: head(scores, values, grid))
+    return torch.no_grad()(lambda: head(*inputs))
 
 
 def component_work(k: int, batch: int, device: torch.device) -> Work:
     """EM with k components alone: a head also fits all smaller numbers."""
-    generator = torch.Generator().manual_seed(0)
-    size = CELLS[2]
-    grid = attention.Grid.of([size] * batch, device=device)
-    weights = torch.rand(batch, size[0] * size[1], generator=generator).to(device)
-    means = torch.rand(3, k, 2, generator=generator, dtype=torch.float64).to(device)
+    scores, _, grid = draw_cells(CELLS[2], batch, device)
+    weights = scores.softmax(1)
+    means = torch.rand(3, k, 2, generator=torch.Generator().manual_seed(0)).to(device)
     return torch.no_grad()(lambda: attention.fit_mixture(weights, grid, means, ITERATIONS))
 
 

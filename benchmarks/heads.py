@@ -19,16 +19,22 @@ K_MAX, RESTARTS, TRAIN_ITERATIONS, TEST_ITERATIONS, LAM = 4, 3, 5, 10, 5.0
 CALLS = 5  # per turn: a head takes a few milliseconds
 
 
+def draw_cells(
+    size: tuple[int, int], batch: int, device: torch.device
+) -> tuple[Tensor, Tensor, attention.Grid]:
+    """Scores and features of cells, and their grid: what a head takes."""
+    generator = torch.Generator().manual_seed(0)
+    grid = attention.Grid.of([size] * batch, device=device)
+    scores = (3 * torch.randn(batch, grid.num_cells, generator=generator)).to(device)
+    return scores, torch.randn(batch, grid.num_cells, HIDDEN, generator=generator).to(device), grid
+
+
 class Inputs:
-    """Features of cells, their scores and the grid that all works get."""
+    """What all works get."""
 
     def __init__(self, device: torch.device) -> None:
-        generator = torch.Generator().manual_seed(0)
-        cells = SIZE[0] * SIZE[1]
         self.device = device
-        self.values = torch.randn(BATCH, cells, HIDDEN, generator=generator).to(device)
-        self.scores = (3 * torch.randn(BATCH, cells, generator=generator)).to(device)
-        self.grid = attention.Grid.of([SIZE] * BATCH, device=device)
+        self.scores, self.values, self.grid = draw_cells(SIZE, BATCH, device)
         self.positions = self.grid.positions[0].float()
         self.network = ScoreNetwork(HIDDEN, HIDDEN, dropout=0.1).to(device)
 

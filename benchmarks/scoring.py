@@ -51,14 +51,7 @@ def make_entries(count: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
 def read_entries(annotations: list[dict[str, Any]]) -> list[Annotation]:
     """The annotations as our commands hold them once their files are read."""
     return [
-        Annotation(
-            entry["question_id"],
-            entry["image_id"],
-            entry["question_type"],
-            entry["answer_type"],
-            entry["multiple_choice_answer"],
-            tuple(answer["answer"] for answer in entry["answers"]),
-        )
+        Annotation(**{**entry, "answers": tuple(each["answer"] for each in entry["answers"])})
         for entry in annotations
     ]
 

@@ -30,12 +30,14 @@ def interleave(
     title: str,
     is_warm: bool = False,
     calls: int = 1,
+    clean_up: Work = lambda: None,
 ) -> dict[str, list[float]]:
     """Milliseconds of every work in every round, each round in another order.
 
     A round that only warms up goes before, unless all is warm already. Short works should take
     several calls per turn: one more goes first and is not counted, so that nobody pays for what the
-    one before left in the caches and in the allocator, and the median of the others is.
+    one before left in the caches and in the allocator, and the median of the others is. `clean_up`
+    is called after every turn, untimed.
     """
     times: dict[str, list[float]] = {name: [] for name in works}
     order, draw = list(works), random.Random(0)
@@ -45,6 +47,7 @@ def interleave(
             if calls > 1:
                 works[name]()
             elapsed = statistics.median(clock(works[name], device) for _ in range(calls))
+            clean_up()
             if number > 0:
                 times[name].append(elapsed)
     return times

@@ -4,6 +4,7 @@ Both take the same step: dropout, loss, gradients, Adam. Ours has batches of one
 trainer makes them; the published one has mixed batches, padded to 608 cells.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,45 +56,6 @@ def make_batch(shapes: list[tuple[int, int]], num_cells: int, sizes: mcan.Sizes)
     return StepBatch(features.half(), tuple(shapes), tokens, targets, ids, 1 / len(shapes))
 
 
-class OurSteps:
-    """Steps of our model with a head, on batches of one grid each."""
-
-    def __init__(
-        self, head: str, batches: list[StepBatch], sizes: mcan.Sizes, device: torch.device
-    ) -> None:
-        torch.manual_seed(0)
-        model = mcan.MCAN(sizes, attention.build(head)).to(device).train()
-        optimizer = make_optimizer(model, (0.9, 0.98), 1e-9)
-        self.stepper = Stepper(model, optimizer, World(0, 1, device))
-        self.batches, self.number = batches, 0
-
-    def __call__(self) -> None:
-        batch = self.batches[self.number % len(self.batches)]
-        self.stepper.step([batch], self.number, 1e-4, stop=False)
-        self.number += 1
-
-
-class PlainSteps:
-    """Steps of the published model on mixed and padded batches, with Adam as torch has it."""
-
-    def __init__(self, batches: list[StepBatch], sizes: mcan.Sizes, device: torch.device) -> None:
-        torch.manual_seed(0)
-        self.model = PlainMCAN(sizes).to(device).train()
-        self.optimizer = torch.optim.Adam(self.model.parameters(), 1e-4, (0.9, 0.98), 1e-9)
-        self.batches, self.number, self.device = batches, 0, device
-
-    def __call__(self) -> None:
-        batch = self.batches[self.number % len(self.batches)]
-        self.number += 1
-        self.optimizer.zero_grad()
-        features = batch.features.float().to(self.device)
-        logits = self.model(features, batch.tokens.to(self.device))
-        targets = batch.targets.to(self.device)
-        loss = binary_cross_entropy_with_logits(logits, targets, reduction="sum")
-        (loss * batch.weight).backward()
-        self.optimizer.step()
-
-
 def make_batches(
     count: int, batch_size: int, sizes: mcan.Sizes
 ) -> tuple[list[StepBatch], list[StepBatch]]:
@@ -105,11 +67,37 @@ def make_batches(
     return uniform, mixed
 
 
-def make_plain_steps(
-    count: int, batch_size: int, sizes: mcan.Sizes, device: torch.device
-) -> PlainSteps:
-    """The published model's steps on its batches."""
-    return PlainSteps(make_batches(count, batch_size, sizes)[1], sizes, device)
+def our_steps(head: str, batches: list[StepBatch], sizes: mcan.Sizes, device: torch.device) -> Work:
+    """Steps of our model with a head, on batches of one grid each."""
+    torch.manual_seed(0)
+    model = mcan.MCAN(sizes, attention.build(head)).to(device).train()
+    stepper = Stepper(model, make_optimizer(model, (0.9, 0.98), 1e-9), World(0, 1, device))
+    numbered = enumerate(itertools.cycle(batches))
+
+    def step() -> None:
+        number, batch = next(numbered)
+        stepper.step([batch], number, 1e-4, stop=False)
+
+    return step
+
+
+def plain_steps(count: int, batch_size: int, sizes: mcan.Sizes, device: torch.device) -> Work:
+    """Steps of the published model on mixed and padded batches, with Adam as torch has it."""
+    batches = itertools.cycle(make_batches(count, batch_size, sizes)[1])
+    torch.manual_seed(0)
+    model = PlainMCAN(sizes).to(device).train()
+    optimizer = torch.optim.Adam(model.parameters(), 1e-4, (0.9, 0.98), 1e-9)
+
+    def step() -> None:
+        batch = next(batches)
+        optimizer.zero_grad()
+        logits = model(batch.features.float().to(device), batch.tokens.to(device))
+        targets = batch.targets.to(device)
+        loss = binary_cross_entropy_with_logits(logits, targets, reduction="sum")
+        (loss * batch.weight).backward()
+        optimizer.step()
+
+    return step
 
 
 def measure(
@@ -117,18 +105,16 @@ def measure(
 ) -> Part:
     """Rows for the head's part in a step, and for the step against the published one."""
     uniform, _ = make_batches(rounds + 1, batch_size, sizes)
-    with BaselineProcess(make_plain_steps, rounds + 1, batch_size, sizes, device) as plain:
+    with BaselineProcess(plain_steps, rounds + 1, batch_size, sizes, device) as plain:
         works: dict[str, Work] = {
-            "discrete": OurSteps("discrete", uniform, sizes, device),
-            "multimodal": OurSteps("multimodal", uniform, sizes, device),
+            "discrete": our_steps("discrete", uniform, sizes, device),
+            "multimodal": our_steps("multimodal", uniform, sizes, device),
             "plain MCAN": plain,
         }
         times = interleave(works, device, rounds, "training steps")
     against = "plain MCAN: padded to 608 cells, explicit attention and LayerNorm, mixed batches"
-    added, gain = (
-        ratios(times["multimodal"], times["discrete"]),
-        ratios(times["plain MCAN"], times["discrete"]),
-    )
+    added = ratios(times["multimodal"], times["discrete"])
+    gain = ratios(times["plain MCAN"], times["discrete"])
     return Part(
         [
             Row("whole training step, multimodal", "the same step, discrete", "≤ 1.05", added),

@@ -1,33 +1,34 @@
 """make cost: what a run computes, counted from the model, and the hours that this means."""
 
+from collections.abc import Iterator
+from dataclasses import asdict
+from math import prod
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from configs.schema.training import Cost
 from data.io.atomic_files import write_json
 from data.io.page_block import write_block
-from mcan import MCAN
-from mcan.cost.hours import Assumptions
-from mcan.cost.run_cost import RunSizes, count_run, describe_run
-from mcan.cost.step_cost import choose_gpu_dtype
+from mcan.cost.hours import GPUS
+from mcan.cost.step_cost import CHECKPOINT_BYTES, choose_gpu_dtype, count_training_step
 from mcan.head_schedule import ScheduledHead
 from mcan.network.architecture import build_model
+from mcan.network.model import count_parameters
 from scripts.cli.command import command
 
 
 @command("cost")
 def main(settings: Cost) -> None:
     """Count, print and, if asked, write."""
-    check_gpus(settings)
-    values = count_run(
-        build(settings),
-        take_sizes(settings),
-        choose_gpu_dtype(settings.runtime.precision),
-        sorted(settings.gpus),
-        Assumptions(**vars(settings.assume)),
-    )
-    text = "\n".join(describe_run(values))
+    if not settings.gpus or max(settings.gpus) > settings.optim.batch_size:
+        raise ValueError(
+            f"gpus is {settings.gpus}, expected numbers from 1 to optim.batch_size="
+            f"{settings.optim.batch_size}: more GPUs than questions have nothing to do"
+        )
+    values = count_run(settings)
+    text = "\n".join(describe_run(settings, values))
     print(text)
     if settings.document:
         write_block(Path(settings.document), "make cost", f"```\n{text}\n```\n")
@@ -36,35 +37,69 @@ def main(settings: Cost) -> None:
         print(f"\nwritten to {settings.output}")
 
 
-def check_gpus(settings: Cost) -> None:
-    """Raise where there is no GPU, or where one would have no question."""
-    if not settings.gpus or max(settings.gpus) > settings.optim.batch_size:
-        raise ValueError(
-            f"gpus is {settings.gpus}, expected numbers from 1 to optim.batch_size="
-            f"{settings.optim.batch_size}: more GPUs than questions have nothing to do"
-        )
-
-
-def build(settings: Cost) -> MCAN:
-    """The network without numbers."""
-    head = ScheduledHead(settings.attention, settings.optim.epochs).build()
+def count_run(settings: Cost) -> dict[str, Any]:
+    """What is counted, and by GPU and number of GPUs the hours and what limits them."""
+    optim, assumed, gpus = settings.optim, settings.assume, sorted(settings.gpus)
+    dtype = choose_gpu_dtype(settings.runtime.precision)
+    head = ScheduledHead(settings.attention, optim.epochs).build()
     data = {f"num_{name}": getattr(settings, name) for name in ("words", "answers", "features")}
     with torch.device("meta"):
-        return build_model(settings.model, head, **data)
+        model = build_model(settings.model, head, **data)
+    num_parameters = count_parameters(model)
+    *steps, largest = (
+        count_training_step(
+            model, optim.batch_size, grid, settings.question_length, dtype, number,
+            settings.runtime.micro_batches,
+        )
+        for grid, number in [*((settings.grid, n) for n in gpus), (settings.largest_grid, gpus[0])]
+    )  # fmt: skip
+    image_bytes = 2 * settings.features * prod(settings.grid)  # float16
+    transfers = 4 * num_parameters, optim.batch_size * image_bytes
+    # a question of the validation takes the forward third of a step
+    num_questions = optim.epochs * (settings.train_questions + settings.val_questions / 3)
+    hours: dict[str, dict[int, tuple[float, str]]] = {name: {} for name in GPUS}
+    for name, gpu in GPUS.items():
+        for number, step in zip(gpus, steps, strict=True):
+            seconds, limit = assumed.time_step(step, gpu, dtype, number, *transfers)
+            hours[name][number] = num_questions / optim.batch_size * seconds / 3600, limit
+    return {
+        "precision": str(dtype).removeprefix("torch."),
+        "parameters": num_parameters,
+        "step": asdict(steps[0]),
+        "largest_step": asdict(largest),
+        "train_feature_bytes": settings.train_images * image_bytes,
+        "val_feature_bytes": settings.val_images * image_bytes,
+        "checkpoint_bytes": CHECKPOINT_BYTES * num_parameters,
+        "assumed": asdict(assumed),
+        "hours": hours,
+    }
 
 
-def take_sizes(settings: Cost) -> RunSizes:
-    """The sizes of data and run."""
-    same = ("question_length", "train_questions", "train_images", "val_questions", "val_images")
-    return RunSizes(
-        **{name: getattr(settings, name) for name in same},
-        batch_size=settings.optim.batch_size,
-        num_epochs=settings.optim.epochs,
-        grid=settings.grid,
-        largest_grid=settings.largest_grid,
-        evaluation_batch_size=settings.runtime.evaluation_batch_size,
-        micro_batches=settings.runtime.micro_batches,
+def describe_run(settings: Cost, values: dict[str, Any]) -> Iterator[str]:
+    """The values as lines: what is counted, a table of hours, what they assume."""
+    gpus = sorted(settings.gpus)
+    title = f"training step, {-(-settings.optim.batch_size // gpus[0])} questions"
+    yield f"counted: {values['parameters'] / 1e6:.2f} M parameters, {values['precision']}"
+    yield f"{'':<40}{'TFLOP':>8}{'traffic':>10}{'kernels':>9}{'memory':>9}"
+    for grid, cost in (
+        (settings.grid, values["step"]),
+        (settings.largest_grid, values["largest_step"]),
+    ):
+        yield (
+            f"  {f'{title}, {prod(grid)} cells':<38}{cost['flops'] / 1e12:>8.3f}"
+            f"{cost['bytes'] / 1e9:>7.1f} GB{cost['kernels']:>9,}"
+            f"{cost['memory_bytes'] / 1e9:>6.1f} GB"
+        )
+    yield (
+        f"on disk: features of train {values['train_feature_bytes'] / 1e9:.0f} GB, of val "
+        f"{values['val_feature_bytes'] / 1e9:.0f} GB; a checkpoint "
+        f"{values['checkpoint_bytes'] / 1e9:.2f} GB, of which a run needs runtime.keep + 2"
     )
+    yield f"\nestimated, not measured: hours of {settings.optim.epochs} epochs and what limits them"
+    yield f"{'GPUs':<16}" + "".join(f"{number:>15}" for number in gpus)
+    for name, row in values["hours"].items():
+        yield f"  {name:<14}" + "".join(f"{f'{time:.1f} {why}':>15}" for time, why in row.values())
+    yield "assumed: " + ", ".join(f"{name}={each:g}" for name, each in values["assumed"].items())
 
 
 if __name__ == "__main__":

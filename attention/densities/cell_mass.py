@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from attention.cache import made_once
+from attention.cache import cached
 
 NODES = 20  # Gauss–Legendre nodes per panel
 REACH = 9.0  # standard deviations beyond which a Gaussian holds less than 1e-18
@@ -63,7 +63,7 @@ def _panel_edges(
     return stacked.clamp(first[..., None], last[..., None]).sort(dim=-1).values
 
 
-@made_once
+@cached
 def _gauss_legendre(device: torch.device) -> tuple[Tensor, Tensor]:
     """Nodes and weights on [0, 1], by Golub and Welsch: eigenvalues of the Jacobi matrix."""
     order = torch.arange(1, NODES, dtype=torch.float64, device="cpu")

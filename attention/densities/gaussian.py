@@ -1,11 +1,9 @@
-"""Gaussians as polynomials: log N(x; μ, Σ) = θ·φ(x) with φ(x) = [1, u, v, u², uv, v²].
+"""Gaussians as polynomials: log N(x; μ, Σ) = a·φ(x) with φ(x) = [1, u, v, u², uv, v²].
 
 One matrix product evaluates many Gaussians at many points. Its terms cancel, so it needs float64.
-A Gaussian is held as its location (…, 5) = [μ_u, μ_v, Σ_uu, Σ_uv, Σ_vv].
 """
 
 import math
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -19,28 +17,26 @@ def monomials(points: Tensor) -> Tensor:
     return torch.stack([torch.ones_like(u), u, v, u * u, u * v, v * v], dim=-1)
 
 
-def log_gaussian(location: Sequence[Tensor], log_scale: Tensor | float = 0.0) -> Tensor:
-    """θ (…, 6) with θ·φ(x) = log_scale + log N(x; μ, Σ): the score, normalised."""
-    log_determinant = _determinant(location).log()
-    return score_function(location, log_scale - LOG_TWO_PI - 0.5 * log_determinant)
+def log_gaussian(mu: Tensor, sigma: Tensor, log_scale: Tensor | float = 0.0) -> Tensor:
+    """a (…, 6) with a·φ(x) = log_scale + log N(x; μ, Σ), from μ (…, 2) and Σ (…, 2, 2)."""
+    sigma_uu, sigma_uv, _, sigma_vv = sigma.flatten(-2).unbind(-1)
+    determinant = sigma_uu * sigma_vv - sigma_uv * sigma_uv
+    inverse = (sigma_vv / determinant, -sigma_uv / determinant, sigma_uu / determinant)
+    return score_function(mu, inverse, log_scale - LOG_TWO_PI - 0.5 * determinant.log())
 
 
-def score_function(location: Sequence[Tensor], offset: Tensor | float = 0.0) -> Tensor:
-    """θ (…, 6) with θ·φ(x) = offset + f(x), where f(x) = −½ (x − μ)ᵀ Σ⁻¹ (x − μ), Eq. (2)."""
-    u, v, sigma_uu, sigma_uv, sigma_vv = location
-    determinant = _determinant(location)
-    precision_uu, precision_vv = sigma_vv / determinant, sigma_uu / determinant
-    precision_uv = -sigma_uv / determinant
-    linear_u = precision_uu * u + precision_uv * v
-    linear_v = precision_uv * u + precision_vv * v
+def score_function(
+    mu: Tensor, inverse: tuple[Tensor, Tensor, Tensor], offset: Tensor | float = 0.0
+) -> Tensor:
+    """a (…, 6) with a·φ(x) = offset + f(x), where f(x) = −½ (x − μ)ᵀ Σ⁻¹ (x − μ), Eq. (2).
+
+    The inverse Σ⁻¹ is given by its elements uu, uv and vv, each (…).
+    """
+    u, v = mu.unbind(-1)
+    inverse_uu, inverse_uv, inverse_vv = inverse
+    linear_u = inverse_uu * u + inverse_uv * v
+    linear_v = inverse_uv * u + inverse_vv * v
     constant = offset - 0.5 * (u * linear_u + v * linear_v)
     return torch.stack(
-        [constant, linear_u, linear_v, -0.5 * precision_uu, -precision_uv, -0.5 * precision_vv],
-        dim=-1,
+        [constant, linear_u, linear_v, -0.5 * inverse_uu, -inverse_uv, -0.5 * inverse_vv], dim=-1
     )
-
-
-def _determinant(location: Sequence[Tensor]) -> Tensor:
-    """|Σ| (…) in closed form."""
-    _, _, sigma_uu, sigma_uv, sigma_vv = location
-    return sigma_uu * sigma_vv - sigma_uv * sigma_uv

@@ -10,7 +10,7 @@ from attention.densities.cell_mass import rectangle_mass
 from attention.densities.gaussian import log_gaussian, monomials
 from attention.grid import Grid
 
-# Shape letters: B batch, R restarts, K components, L cells, P points. Locations: gaussian.py.
+# Shape letters: B batch, R restarts, K components, L cells, P points.
 
 
 @dataclass(frozen=True)
@@ -26,30 +26,6 @@ class Mixture:
     sigma: Tensor
     num_components: Tensor
 
-    @classmethod
-    def of_locations(
-        cls, pi_BRK: Tensor, location_BRK5: Tensor, num_components_R: Tensor
-    ) -> "Mixture":
-        """The mixture with Gaussians at the given locations."""
-        u, v, sigma_uu, sigma_uv, sigma_vv = location_BRK5.unbind(-1)
-        sigma_BRK4 = torch.stack([sigma_uu, sigma_uv, sigma_uv, sigma_vv], -1)
-        return cls(
-            pi_BRK,
-            torch.stack([u, v], -1),
-            sigma_BRK4.view(*pi_BRK.shape, 2, 2),
-            num_components_R.expand(len(pi_BRK), -1),
-        )
-
-    @property
-    def locations(self) -> tuple[Tensor, ...]:
-        """μ_u, μ_v, Σ_uu, Σ_uv, Σ_vv, each (B, R, K)."""
-        return (
-            *self.mu.unbind(-1),
-            self.sigma[..., 0, 0],
-            self.sigma[..., 0, 1],
-            self.sigma[..., 1, 1],
-        )
-
     @property
     def support(self) -> None:
         """A Gaussian is positive everywhere."""
@@ -57,8 +33,8 @@ class Mixture:
     def density(self, points: Tensor) -> Tensor:
         """p(x) = Σ_k π_k N(x; μ_k, Σ_k), Eq. (4), at points (P, 2) or (B, P, 2) -> (B, R, P)."""
         phi_BP6 = monomials(points.to(self.mu).expand(len(self.pi), -1, -1))
-        theta_BRK6 = log_gaussian(self.locations)
-        density_BRKP = (theta_BRK6 @ phi_BP6[:, None].mT).exp()
+        coefficients_BRK6 = log_gaussian(self.mu, self.sigma)
+        density_BRKP = (coefficients_BRK6 @ phi_BP6[:, None].mT).exp()
         return (self.pi[..., None, :] @ density_BRKP).squeeze(-2)
 
     def cell_mass(self, grid: Grid) -> Tensor:

@@ -1,7 +1,7 @@
 """Multimodal continuous attention: a mixture of Gaussians whose size is selected at test time."""
 
 from collections.abc import Mapping
-from typing import ClassVar, get_args
+from typing import Any, ClassVar, get_args
 
 import torch
 from torch import Tensor
@@ -65,36 +65,17 @@ class MultimodalHead(ContinuousHead):
         self.init: Init = check_choice("init", init, get_args(Init))
         self.selection: Selection = check_choice("selection", selection, get_args(Selection))
         self.penalty: Penalty = check_choice("penalty", penalty, get_args(Penalty))
-        self.lam = lam
-        self.train_iterations = train_iterations
+        self.lam = lam  # ≥ 0: what each component costs
+        self.train_iterations = train_iterations  # of EM, through which gradients flow
         self.test_iterations = test_iterations
 
-    @property
-    def lam(self) -> float:
-        """λ ≥ 0: what each component costs."""
-        return self._lam
-
-    @lam.setter
-    def lam(self, lam: float) -> None:
-        self._lam = check_positive("lam", lam, zero=True)
-
-    @property
-    def train_iterations(self) -> int:
-        """EM iterations in training, through which gradients flow."""
-        return self._train_iterations
-
-    @train_iterations.setter
-    def train_iterations(self, iterations: int) -> None:
-        self._train_iterations = check_whole_number("train_iterations", iterations, 1)
-
-    @property
-    def test_iterations(self) -> int:
-        """EM iterations at test time."""
-        return self._test_iterations
-
-    @test_iterations.setter
-    def test_iterations(self, iterations: int) -> None:
-        self._test_iterations = check_whole_number("test_iterations", iterations, 1)
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Check λ and the numbers of iterations whenever they are set."""
+        if name == "lam":
+            value = check_positive(name, value, zero=True)
+        elif name in self.schedulable:
+            value = check_whole_number(name, value, 1)
+        super().__setattr__(name, value)
 
     def attend(
         self, weights: Tensor, values: Tensor, grid: Grid, num_components: int | None, step: int

@@ -1,7 +1,7 @@
 """Settings of the commands that train, plan or measure training runs."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Any
 
 from configs.schema.groups import Data, LambdaGrid, Launcher
 from configs.schema.kinds import (
@@ -15,6 +15,7 @@ from configs.schema.kinds import (
     Share,
     Sides,
 )
+from mcan.cost.hours import Assumptions
 from mcan.network.architecture import Architecture
 from mcan.runtime.settings import Runtime
 from mcan.training.settings import Optim, TrainingSettings
@@ -125,16 +126,6 @@ class ImportMcan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assume:
-    """assume: what `make cost` cannot count."""
-
-    utilisation: Annotated[float, "> 0 and <= 1"]
-    launch: NotNegative
-    network: Positive
-    disk: Positive
-
-
-@dataclass(frozen=True, kw_only=True)
 class Cost:
     """configs/cost.yaml"""
 
@@ -153,7 +144,7 @@ class Cost:
     train_images: Count
     val_images: Count
     gpus: list[Count]
-    assume: Assume
+    assume: Assumptions
     modules: list[str]
     output: str | None
     document: str | None

@@ -1,31 +1,26 @@
-"""From counted work to hours: the roofline of every kernel, under stated assumptions."""
+"""From counted work to hours, under stated assumptions."""
 
 from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import torch
 
 from mcan.cost.step_cost import Cost
 
 
-@dataclass(frozen=True)
-class GPU:
+class GPU(NamedTuple):
     """Peak rates without sparsity, as the maker states them: TFLOP/s by dtype, and GB/s."""
 
     half: float  # 16-bit products summed in 32 bits
     single: float
-    double: float
     bandwidth: float
-
-    def peak(self, dtype: torch.dtype) -> float:
-        """TFLOP/s in a dtype; 16 bits for other types."""
-        return {torch.float32: self.single, torch.float64: self.double}.get(dtype, self.half)
 
 
 GPUS = {
-    "V100 32 GB": GPU(125.0, 15.7, 7.8, 900),
-    "RTX 4090 24 GB": GPU(165.2, 82.6, 1.29, 1008),
-    "A100 80 GB": GPU(312.0, 19.5, 9.7, 2039),
-    "H100 80 GB": GPU(989.0, 67.0, 34.0, 3350),
+    "V100 32 GB": GPU(125.0, 15.7, 900),
+    "RTX 4090 24 GB": GPU(165.2, 82.6, 1008),
+    "A100 80 GB": GPU(312.0, 19.5, 2039),
+    "H100 80 GB": GPU(989.0, 67.0, 3350),
 }
 
 
@@ -33,30 +28,30 @@ GPUS = {
 class Assumptions:
     """What cannot be counted; configs/cost.yaml explains each and gives its unit."""
 
-    utilisation: float
-    launch: float
-    network: float
-    disk: float
-
-    def time_kernels(self, cost: Cost, gpu: GPU) -> float:
-        """Seconds: of every kernel its arithmetic, its traffic or its launch, the longest."""
-        return sum(
-            max(
-                each.flops / (1e12 * gpu.peak(each.dtype) * self.utilisation),
-                each.num_bytes / (1e9 * gpu.bandwidth * self.utilisation),
-                1e-6 * self.launch,
-            )
-            for each in cost.operations
-        )
+    utilisation: Annotated[float, "> 0 and <= 1"]
+    launch: Annotated[float, ">= 0"]
+    network: Annotated[float, "> 0"]
+    disk: Annotated[float, "> 0"]
 
     def time_step(
-        self, cost: Cost, gpu: GPU, num_gpus: int, gradient_bytes: int, feature_bytes: int
+        self,
+        step: Cost,
+        gpu: GPU,
+        dtype: torch.dtype,
+        num_gpus: int,
+        gradient_bytes: int,
+        feature_bytes: int,
     ) -> tuple[float, str]:
-        """Seconds, and what limits a step: its parts overlap, so that the longest decides."""
+        """Seconds, and what limits a step: its parts overlap, so that the longest decides.
+
+        Its kernels take their arithmetic and their memory traffic, or their launches if longer.
+        """
+        peak = gpu.single if dtype is torch.float32 else gpu.half
+        busy = step.flops / (1e12 * peak) + step.bytes / (1e9 * gpu.bandwidth)
         # a ring all-reduce passes 2(n − 1)/n of the gradients over every link
         exchanged = 2 * (num_gpus - 1) / num_gpus * gradient_bytes
         return max(
-            (self.time_kernels(cost, gpu), "compute"),
+            (max(busy / self.utilisation, 1e-6 * self.launch * step.kernels), "compute"),
             (exchanged / (1e9 * self.network), "exchange"),
             (feature_bytes / (1e9 * self.disk), "loading"),
         )

@@ -1,8 +1,7 @@
-"""What a computation consists of: FLOPs and bytes of every kernel, and the peak of its memory."""
+"""What a computation consists of: its kernels, their FLOPs and bytes, and the peak of memory."""
 
 import weakref
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,29 +14,20 @@ from torch.utils.flop_counter import flop_registry
 WITHOUT_WORK = {"empty", "empty_like", "empty_strided", "new_empty", "_unsafe_view", "detach"}
 
 
-@dataclass(frozen=True)
-class Operation:
-    """One kernel. FLOPs are those of matrix products (2 for a multiplication and an addition)."""
-
-    name: str
-    flops: int
-    num_bytes: int  # read and written, as if nothing stayed in a cache
-    dtype: torch.dtype  # of the first result
-
-
 class OperationLog(TorchDispatchMode):
-    """Records every operation on tensors of one device while it is entered.
+    """Counts the operations on tensors of one device while it is entered.
 
-    `peak_bytes` is the most memory that was allocated at once, without that of the `known` tensors.
-    `device="meta"` computes shapes alone, so that a model of any size is counted in a second.
-    Use it with gradients or under `no_grad`; inference mode hides what an operation consists of.
+    `flops` are those of matrix products (2 for a multiplication and an addition); `num_bytes` are
+    read and written, as if nothing stayed in a cache; `peak_bytes` is the most memory that was
+    allocated at once, without that of the `known` tensors. On `device="meta"`, which computes
+    shapes alone, a model of any size is counted in a second. Use it with gradients or under
+    `no_grad`; inference mode hides what an operation consists of.
     """
 
     def __init__(self, device: str = "meta", known: Iterable[Tensor] = ()) -> None:
         super().__init__()
         self.device = device
-        self.operations: list[Operation] = []
-        self.live_bytes = self.peak_bytes = 0
+        self.kernels = self.flops = self.num_bytes = self.live_bytes = self.peak_bytes = 0
         self.known = [tensor.untyped_storage() for tensor in known]
         self.storages = {id(storage) for storage in self.known}
 
@@ -48,13 +38,12 @@ class OperationLog(TorchDispatchMode):
         if results and results[0].device.type == self.device:
             for result in results:
                 self._hold(result.untyped_storage())
-            name = func._schema.name.removeprefix("aten::")
-            if not func.is_view and name not in WITHOUT_WORK:
+            if not func.is_view and func._schema.name.removeprefix("aten::") not in WITHOUT_WORK:
                 used = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
-                num_bytes = sum(map(count_bytes, [*used, *results]))
                 formula = flop_registry.get(func._overloadpacket)  # of matrix products alone
-                flops = int(formula(*args, **kwargs, out_val=out)) if formula else 0
-                self.operations.append(Operation(name, flops, num_bytes, results[0].dtype))
+                self.kernels += 1
+                self.flops += int(formula(*args, **kwargs, out_val=out)) if formula else 0
+                self.num_bytes += sum(map(count_bytes, [*used, *results]))
         return out
 
     def _hold(self, storage: torch.UntypedStorage) -> None:

@@ -68,19 +68,17 @@ def from_published(
 def check_weights(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
     """Raise, naming a parameter, where the found ones are not those that are expected."""
     for names, what in (
-        (set(expected) - set(found), "lack"),
-        (set(found) - set(expected), "also hold"),
+        (expected.keys() - found.keys(), "lack"),
+        (found.keys() - expected.keys(), "also hold"),
     ):
         if names:
-            raise ValueError(f"these weights are not MCAN's: they {what} {sorted(names)[0]}")
-    for name, tensor in expected.items():
-        if found[name].shape != tensor.shape:
+            raise ValueError(f"these weights are not MCAN's: they {what} {min(names)}")
+    for name, tensor in found.items():
+        if tensor.shape != expected[name].shape or not tensor.is_floating_point():
             raise ValueError(
-                f"these weights are not MCAN's: {name} has the shape {tuple(found[name].shape)}, "
-                f"where the others need {tuple(tensor.shape)}"
+                f"these weights are not MCAN's: {name} has the shape {tuple(tensor.shape)} and "
+                f"holds {tensor.dtype}, expected floats of shape {tuple(expected[name].shape)}"
             )
-        if not found[name].is_floating_point():
-            raise ValueError(f"these weights are not MCAN's: {name} holds {found[name].dtype}")
 
 
 def rename_all(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -124,15 +122,6 @@ def infer_sizes(renamed: Mapping[str, Tensor], num_heads: int) -> Sizes:
         raise ValueError(f"these weights are not MCAN's: {error} is missing or misshapen") from None
     if glimpses != 1:
         raise ValueError(f"this MCAN has {glimpses} glimpses per pooling; only one is supported")
-    layers = {name.split(".")[1] for name in renamed if name.startswith("encoder.")}
-    return Sizes(
-        num_words=words,
-        num_answers=answers,
-        num_features=features,
-        embedding=embedding,
-        hidden=hidden,
-        num_layers=len(layers),
-        num_heads=num_heads,
-        pooling=pooling,
-        output=output,
-    )
+    layers = len({name.split(".")[1] for name in renamed if name.startswith("encoder.")})
+    sizes = words, answers, features, embedding, hidden, layers, num_heads, pooling, output
+    return Sizes(*sizes)

@@ -9,7 +9,7 @@ from sklearn.mixture import GaussianMixture
 
 import attention
 from attention.em import weighted_em
-from attention.initial import initial_parameters
+from attention.initial import initial_mixture
 from tests.attention import reference
 from tests.attention.examples import blobs, random_means, smooth_weights
 
@@ -160,13 +160,13 @@ def test_mixtures_of_different_sizes_in_one_batch_are_those_fitted_alone():
     weights = smooth_weights(2, grid)
     means = random_means(3, 4)
     options = {"iterations": 6, "floor": 1e-6, "covariance": "full"}
-    start = initial_parameters(means.expand(2, -1, -1, -1), torch.tensor([2, 3, 4]))
-    pi, location = weighted_em(weights, grid, *start, **options)
+    initial = initial_mixture(means.expand(2, -1, -1, -1), torch.tensor([2, 3, 4]))
+    fitted = weighted_em(weights, grid, initial, **options)
     for restart, k in enumerate((2, 3, 4)):
         alone = attention.fit_mixture(weights, grid, means[restart, None, :k], **options)
-        torch.testing.assert_close(pi[:, restart, :k], alone.pi[:, 0])
-        torch.testing.assert_close(location[:, restart, :k, :2], alone.mu[:, 0])
-        assert not pi[:, restart, k:].any()
+        torch.testing.assert_close(fitted.pi[:, restart, :k], alone.pi[:, 0])
+        torch.testing.assert_close(fitted.mu[:, restart, :k], alone.mu[:, 0])
+        assert not fitted.pi[:, restart, k:].any()
 
 
 def test_means_may_differ_between_images():
@@ -187,11 +187,6 @@ def test_weights_need_not_be_normalised_nor_in_float64():
     once = attention.fit_mixture(weights, grid, means, 4)
     assert_same_mixture(once, attention.fit_mixture(256 * weights, grid, means, 4))
     assert once.mu.dtype == once.pi.dtype == once.sigma.dtype == torch.float64
-
-
-def test_weights_that_do_not_fit_the_grid_raise():
-    with pytest.raises(ValueError, match="do not fit a grid of 1 images padded to 30 cells"):
-        attention.moment_match(torch.ones(1, 29), attention.Grid.of([(5, 6)]))
 
 
 def test_weights_in_the_padding_do_not_count():
@@ -238,9 +233,11 @@ def test_options_that_cannot_be_fitted_raise_one_sentence(options, message):
         attention.fit_mixture(smooth_weights(1, grid), grid, **settings)
 
 
-def test_a_likelihood_needs_the_mixtures_own_images():
+def test_weights_and_mixtures_that_do_not_fit_the_grid_raise():
     grid = attention.Grid.of([(5, 6)] * 2)
     mixture = attention.moment_match(smooth_weights(2, grid), grid)
+    with pytest.raises(ValueError, match="do not fit a grid of 2 images padded to 30 cells"):
+        attention.moment_match(torch.ones(2, 29), grid)
     with pytest.raises(ValueError, match="2 mixtures do not fit a grid of 1 images"):
         attention.log_likelihood(mixture, torch.ones(1, 30), attention.Grid.of([(5, 6)]))
     with pytest.raises(ValueError, match="do not fit"):

@@ -55,22 +55,15 @@ def test_logits_and_gradients_on_padded_mixed_batches_equal_the_fast_models():
 
 def test_both_evaluations_give_every_question_the_same_answer(tmp_path):
     ours, plain = make_evaluations(tmp_path, 7, 5, SIZES, torch.device("cpu"))
+    pooling, published = ours.model.pool_image, plain.model.attflat_img
     with torch.no_grad():  # peaky attention, and answers that depend on what it sees
-        for score, merge, classify in (
-            (
-                plain.model.attflat_img.mlp.linear,
-                plain.model.attflat_img.linear_merge,
-                plain.model.proj,
-            ),
-            (
-                ours.model.pool_image.score_network.score,
-                ours.model.pool_image.merge,
-                ours.model.classify,
-            ),
+        for layers, factor in (
+            ((pooling.score_network.score, published.mlp.linear), 40),
+            ((pooling.merge, published.linear_merge), 20),
+            ((ours.model.classify, plain.model.proj), 5),
         ):
-            score.weight *= 40
-            merge.weight *= 20
-            classify.weight *= 5
+            for layer in layers:
+                layer.weight *= factor
     answers = ours.answer()
     assert torch.equal(answers, plain())
     assert len(answers.unique()) > 3

@@ -1,42 +1,13 @@
 """The memory of a head: less than another copy of the features."""
 
-import weakref
-
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 import attention
+from mcan.cost.operations import OperationLog
 
 BATCH, SIZE, HIDDEN = 16, (19, 32), 512
 VALUES = 4 * BATCH * SIZE[0] * SIZE[1] * HIDDEN  # bytes of the cells' features in float32
-
-
-class LiveBytes(TorchDispatchMode):
-    """The bytes of live tensors that were created inside, and their maximum."""
-
-    def __init__(self):
-        super().__init__()
-        self.live, self.most, self.seen = 0, 0, {}
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        for tensor in tree_leaves(result):
-            if isinstance(tensor, torch.Tensor):
-                self.see(tensor.untyped_storage())
-        return result
-
-    def see(self, storage):
-        key = storage._cdata
-        if key not in self.seen:
-            self.seen[key] = storage.nbytes()
-            self.live += storage.nbytes()
-            self.most = max(self.most, self.live)
-            weakref.finalize(storage, self.forget, key)
-
-    def forget(self, key):
-        self.live -= self.seen.pop(key)
 
 
 def measure(device, work):
@@ -48,9 +19,10 @@ def measure(device, work):
         work()
         torch.cuda.synchronize()
         return torch.cuda.max_memory_allocated() - before
-    with LiveBytes() as bytes_:
+    log = OperationLog("cpu")
+    with log:
         work()
-    return bytes_.most
+    return log.peak_bytes
 
 
 @pytest.fixture
@@ -79,7 +51,7 @@ def train(head, inputs, **options):
 
 
 def infer(head, inputs):
-    with torch.inference_mode():
+    with torch.no_grad():  # a log of operations does not see into inference mode
         head.eval()(*inputs)
 
 

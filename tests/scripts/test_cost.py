@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from mcan.cost.hours import GPU, GPUS, Assumptions
-from mcan.cost.operations import Operation
 from mcan.cost.step_cost import Cost
 from scripts.cost import main
 from tests.small_models import run_here
@@ -71,37 +70,24 @@ def test_a_mistake_ends_in_one_sentence(override, message):
 
 
 @pytest.mark.parametrize(
-    ("flops", "num_bytes", "dtype", "launch", "seconds"),
+    ("counted", "num_gpus", "feature_bytes", "seconds", "limit"),
     [
-        (10**12, 0, torch.bfloat16, 0, 2.0),
-        (10**12, 0, torch.float32, 0, 4.0),
-        (10**12, 0, torch.float64, 0, 20.0),
-        (0, 10**11, torch.bfloat16, 0, 2.0),
-        (10**12, 10**12, torch.bfloat16, 0, 20.0),
-        (0, 0, torch.bfloat16, 10, 1e-5),
+        ({"flops": 10**12}, 1, 0, 2.0, "compute"),
+        ({"flops": 10**12, "dtype": torch.float32}, 1, 0, 4.0, "compute"),
+        ({"bytes": 10**11}, 1, 0, 2.0, "compute"),
+        ({"flops": 10**12, "bytes": 10**11}, 1, 0, 4.0, "compute"),
+        ({"flops": 10**12, "kernels": 10**6}, 1, 0, 10.0, "compute"),
+        ({"flops": 6 * 10**10}, 2, 0, 0.12, "compute"),
+        ({"flops": 6 * 10**10}, 4, 0, 0.15, "exchange"),  # nearly twice over every link
+        ({"flops": 6 * 10**10}, 4, 10**9, 0.5, "loading"),
     ],
 )
-def test_a_kernel_takes_its_arithmetic_its_traffic_or_its_launch_whichever_is_longest(
-    flops, num_bytes, dtype, launch, seconds
-):
-    gpu = GPU(half=1.0, single=0.5, double=0.1, bandwidth=100)
-    assumed = Assumptions(utilisation=0.5, launch=launch, network=10.0, disk=2.0)
-    work = Cost((Operation("mm", flops, num_bytes, dtype),), 0)
-    assert assumed.time_kernels(work, gpu) == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize(
-    ("num_gpus", "feature_bytes", "seconds", "limit"),
-    [
-        (1, 0, 0.12, "compute"),
-        (2, 0, 0.12, "compute"),
-        (4, 0, 0.15, "exchange"),  # gradients pass every link nearly twice
-        (4, 10**9, 0.5, "loading"),
-    ],
-)
-def test_the_longest_part_limits_a_step(num_gpus, feature_bytes, seconds, limit):
-    gpu = GPU(half=1.0, single=1.0, double=1.0, bandwidth=100)
-    assumed = Assumptions(utilisation=1.0, launch=0, network=10.0, disk=2.0)
-    work = Cost((Operation("mm", 12 * 10**10, 0, torch.bfloat16),), 0)
-    found = assumed.time_step(work, gpu, num_gpus, 10**9, feature_bytes)
+def test_the_longest_part_limits_a_step(counted, num_gpus, feature_bytes, seconds, limit):
+    """Its kernels take their arithmetic and their traffic, or their launches if longer."""
+    gpu = GPU(half=1.0, single=0.5, bandwidth=100)
+    assumed = Assumptions(utilisation=0.5, launch=10, network=10.0, disk=2.0)
+    counted = {"flops": 0, "bytes": 0, "kernels": 0, "dtype": torch.bfloat16, **counted}
+    dtype = counted.pop("dtype")
+    step = Cost(**counted, memory_bytes=0)
+    found = assumed.time_step(step, gpu, dtype, num_gpus, 10**9, feature_bytes)
     assert found == (pytest.approx(seconds), limit)

@@ -3,6 +3,7 @@ import torch
 
 import attention
 import mcan
+from mcan.cost.operations import OperationLog
 from mcan.network.layers import MultiHeadAttention
 
 TINY = mcan.Sizes(
@@ -71,6 +72,18 @@ def test_an_image_that_is_computed_once_gives_its_questions_the_same_answers(mod
     torch.testing.assert_close(pooled, expected)
     torch.testing.assert_close(shared.context, plain.context)
     torch.testing.assert_close(shared.weights, plain.weights)
+
+
+def test_a_shared_image_costs_less_than_a_copy_for_each_question():
+    model = mcan.MCAN(TINY, attention.build("discrete")).to("meta").eval()
+    features, grid, tokens = batch([(8, 10)] * 6, device="meta")
+    flops = []
+    for num_images in (2, 6):
+        with OperationLog() as log:
+            index = torch.arange(6) % num_images
+            model.attend(features[:num_images], grid, tokens, image_index=index)
+        flops.append(log.flops)
+    assert flops[0] < flops[1]
 
 
 def test_words_behind_the_question_change_nothing(model):

@@ -44,17 +44,8 @@ def test_float32_weights_give_the_probabilities_to_five_digits(state, inputs):
 def test_every_size_is_read_off_the_weights(state):
     hidden, heads, layers, words, answers, features, embedding, _ = map(int, GOLDEN["config"])
     sizes = mcan.from_published(state, num_heads=heads).sizes
-    assert sizes == mcan.Sizes(
-        num_words=words,
-        num_answers=answers,
-        num_features=features,
-        embedding=embedding,
-        hidden=hidden,
-        num_layers=layers,
-        num_heads=heads,
-        pooling=hidden,
-        output=2 * hidden,
-    )
+    expected = words, answers, features, embedding, hidden, layers, heads, hidden, 2 * hidden
+    assert sizes == mcan.Sizes(*expected)
 
 
 @pytest.mark.parametrize(
