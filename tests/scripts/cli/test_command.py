@@ -145,8 +145,8 @@ def test_a_config_group_of_a_users_own_is_found_and_checked_by_its_head(monkeypa
     assert (one.seed, two.seed) == (1, 2)
 
 
-def test_an_old_name_of_a_setting_is_accepted_and_said_once(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(aliases, "noticed", set())
+def test_an_old_name_of_a_setting_is_accepted_and_said_once(capsys, tmp_path):
+    aliases.notice.cache_clear()
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "mine.yaml").write_text("name: a\nroot: b\nanswers_more_than: 3\n")
     words = [*command.read_words(["data=custom", "data.answers_more_than=3"])]
