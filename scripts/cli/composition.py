@@ -20,14 +20,12 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from scripts.cli.aliases import rename_keys
-from scripts.cli.overrides import choose_groups, list_combinations, one_line, to_overrides
+from scripts.cli.overrides import list_combinations, one_line, to_overrides
 from scripts.cli.parts import check_parts
 from scripts.cli.settings import describe_unknown, read_settings
 
 OURS = "pkg://configs"
 Schema = TypeVar("Schema")
-UNKNOWN_KEY = r"Could not override '([^']+)'|Key '([^']+)' is not in struct"  # in Hydra's words
-MISTAKES = (HydraException, OmegaConfBaseException, ValueError)
 
 
 class OwnConfigs(SearchPathPlugin):
@@ -79,12 +77,14 @@ def compose(config_name: str, overrides: list[str]) -> dict[str, Any]:
     try:
         config = hydra.compose(config_name, to_overrides(overrides))
         return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
-    except MISTAKES as error:
-        unknown = re.search(UNKNOWN_KEY, str(error))
-        if unknown is None:
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        unknown = re.search(r"Could not override '([^']+)'", str(error))
+        if unknown is None or not overrides:
             raise ValueError(one_line(error)) from None
-        known = list(list_keys(compose_groups(config_name, overrides)))
-        raise ValueError(describe_unknown(unknown[1] or unknown[2], known)) from None
+        others = [word for word in overrides if word.partition("=")[0].lstrip("+") != unknown[1]]
+        # a key that a YAML overrides is in no word: then compared with those of the plain config
+        known = list(list_keys(compose(config_name, others if others != overrides else [])))
+        raise ValueError(describe_unknown(unknown[1], known)) from None
 
 
 @contextlib.contextmanager
@@ -106,16 +106,6 @@ def search_in(place: str, folder: str | None) -> Iterator[None]:
         yield
     finally:
         restore_gh_from_backup(backup)
-
-
-def compose_groups(config_name: str, overrides: list[str]) -> dict[str, Any]:
-    """The config of the groups that were chosen, before any setting in them is changed."""
-    groups = GlobalHydra.instance().config_loader().list_groups("")
-    try:
-        config = hydra.compose(config_name, choose_groups(overrides, groups))
-    except MISTAKES:
-        config = hydra.compose(config_name)
-    return OmegaConf.to_container(config)  # type: ignore[return-value]
 
 
 def list_keys(config: dict[str, Any], prefix: str = "") -> Iterator[str]:

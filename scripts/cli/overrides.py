@@ -81,15 +81,6 @@ def to_overrides(words: Sequence[str]) -> list[str]:
     return overrides
 
 
-def choose_groups(words: list[str], groups: list[str]) -> list[str]:
-    """The words that choose a file of a group, as data=custom does; the others change a value."""
-    return [
-        word
-        for word in words
-        if (key := word.split("=")[0].lstrip("+~").split("@")[0]) in groups or "/" in key
-    ]
-
-
 def one_line(error: Exception) -> str:
     """An error's words on one line."""
     return " ".join(str(error).split())

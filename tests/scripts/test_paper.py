@@ -1,10 +1,7 @@
 """make paper: what is reported is what was measured, and nothing is done twice."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,19 +16,15 @@ from scripts.paper.tables import (
     tabulate_accuracy,
     tabulate_divergence,
 )
-from tests.small_runs import ROOT
-
-SMALL = [
-    "model.hidden=16", "model.pooling=16", "model.output=32", "model.embedding=8",
-    "model.num_layers=1", "model.num_heads=2", "optim.epochs=1", "optim.batch_size=20",
-    "runtime.num_threads=1", "runtime.show_progress=false", "figures=0",
-]  # fmt: skip
+from tests.small_runs import SMALL, finish, start
 
 
 @pytest.fixture(scope="module")
 def arguments(small_dataset, tmp_path_factory):
     runs = tmp_path_factory.mktemp("paper")
-    train = " ".join([*SMALL, f"data.root={small_dataset}"])
+    own = ["optim.epochs=1", "optim.batch_size=20", f"data.root={small_dataset}"]
+    words = [word for word in SMALL if not word.startswith(("data", "attention"))]
+    train = " ".join([*words, *own])
     measure = "runtime.num_threads=1 runtime.show_progress=false"
     return [
         "dataset=custom", "seeds=[3]", f"runs={runs}", f"train={train}", f"measure={measure}",
@@ -41,15 +34,7 @@ def arguments(small_dataset, tmp_path_factory):
 
 def make_paper(arguments):
     """The command's exit code and all that it printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "scripts.paper", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-    return done.returncode, done.stdout + done.stderr
+    return finish(start(arguments, module="scripts.paper"), 400)
 
 
 @pytest.fixture(scope="module")
