@@ -8,6 +8,7 @@ import pytest
 
 from scripts.paper import published
 from scripts.paper.report import Report, to_html, to_markdown
+from scripts.paper.runs import Run
 from scripts.paper.tables import (
     NOT_RUN,
     Table,
@@ -90,6 +91,11 @@ def test_a_run_that_fails_stops_the_report(arguments, tmp_path):
     assert code == 2
     assert "discrete-seed3 ended with exit code 2" in printed
     assert not (tmp_path / "p" / "report.md").exists()
+
+
+def test_a_run_whose_folder_is_there_resumes_even_without_a_checkpoint(tmp_path):
+    assert Run("discrete", 1, tmp_path, ()).start_arguments(1)[-1] == "resume=true"
+    assert Run("discrete", 1, tmp_path / "new", ()).start_arguments(1)[-1] == "scripts.train"
 
 
 def test_text_of_a_report_is_escaped():
