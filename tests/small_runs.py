@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,22 +57,25 @@ def train_command(
 
 
 def start(
-    overrides: list[str], num_processes: int = 1, module: str = "scripts.train"
+    overrides: list[str],
+    num_processes: int = 1,
+    module: str = "scripts.train",
+    environment: Mapping[str, str] = os.environ,
 ) -> subprocess.Popen[str]:
     """Start the command."""
     return subprocess.Popen(
         train_command(overrides, num_processes, module),
         cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env={**environment, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
 
 
-def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
+def finish(process: subprocess.Popen[str], seconds: float = 120) -> tuple[int, str]:
     """The exit code and all that was printed."""
-    printed, _ = process.communicate(timeout=120)
+    printed, _ = process.communicate(timeout=seconds)
     return process.returncode, printed
 
 

@@ -50,13 +50,8 @@ def test_the_settings_that_the_document_names_exist():
 def test_containers_have_every_package_and_the_pinned_versions():
     recipe = (ROOT / "apptainer.def").read_text(encoding="utf-8")
     packages = [name[:-1] for name in PROJECT["tool"]["setuptools"]["packages"]["find"]["include"]]
-    for name in [
-        *packages,
-        "pyproject.toml",
-        "constraints.txt",
-        "Makefile",
-        PROJECT["project"]["readme"],
-    ]:
+    files = ["pyproject.toml", "constraints.txt", "Makefile", PROJECT["project"]["readme"]]
+    for name in [*packages, *files]:
         assert f"    {name} /app/{name}\n" in recipe
         assert (ROOT / name).exists()
     docker = (ROOT / "Dockerfile").read_text(encoding="utf-8")

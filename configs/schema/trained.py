@@ -21,39 +21,39 @@ class TrainedSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluate(TrainedSettings):
-    """configs/evaluate.yaml"""
+class SplitSettings(TrainedSettings):
+    """What those have that go through a split."""
 
-    checkpoint: Required
     split: str
-    other_images: bool
     data: DataRoot
     output: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Export(TrainedSettings):
+class Evaluate(SplitSettings):
+    """configs/evaluate.yaml"""
+
+    checkpoint: Required
+    other_images: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export(SplitSettings):
     """configs/export.yaml"""
 
     checkpoint: str | None
     checkpoints: list[str]
-    split: str
-    data: DataRoot
     name: str | None
-    output: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelectLambda(TrainedSettings):
+class SelectLambda(SplitSettings):
     """configs/select_lambda.yaml"""
 
     checkpoint: Required
-    split: str
     folds: Count
     seed: Seed
     grid: LambdaGrid
-    data: DataRoot
-    output: str | None
 
     def __post_init__(self) -> None:
         if "lam" in self.attention:
@@ -61,31 +61,25 @@ class SelectLambda(TrainedSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class HumanAttention(TrainedSettings):
+class HumanAttention(SplitSettings):
     """configs/human_attention.yaml"""
 
     checkpoints: list[str]
-    split: str
-    data: DataRoot
     blur: NotNegative
     resamples: Count
     seed: Seed
-    output: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChosenQuestions(TrainedSettings):
+class ChosenQuestions(SplitSettings):
     """What figures and gallery share: models, and which questions to show."""
 
     checkpoints: list[str]
-    split: str
     questions: list[int]
     choose: Literal["random", "differ", "failures", "human"]
     num: Count
     seed: Seed
     pool: CountOrZero
-    data: DataRoot
-    output: str | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,56 +1,38 @@
-"""Settings under the names they had before: still accepted, with a notice."""
+"""A setting under the name it had before: still accepted, with a notice."""
 
+import functools
 import os
 import re
 import sys
-from dataclasses import dataclass
 from typing import Any
 
-
-@dataclass(frozen=True)
-class Alias:
-    """An old name of a whole number; the new one's value is that much larger."""
-
-    old: str
-    new: str
-    added: int
-
-
-ALIASES = (Alias("data.answers_more_than", "data.min_answer_count", added=1),)
-noticed: set[str] = set()
+GROUP, OLD_KEY, NEW_KEY = "data", "answers_more_than", "min_answer_count"
+OLD, NEW = f"{GROUP}.{OLD_KEY}", f"{GROUP}.{NEW_KEY}"  # the new one's value is one more
 
 
 def rename_word(word: str) -> str:
     """A word of the command line, key=value or key=value,value, under its new name."""
     key, _, value = word.partition("=")
-    for alias in ALIASES:
-        if key.lstrip("+") == alias.old:
-            if not re.fullmatch(r"-?\d+(,-?\d+)*", value):
-                raise ValueError(f"{alias.old} is now {alias.new}, a whole number; give that one")
-            values = [str(int(each) + alias.added) for each in value.split(",")]
-            notice(alias)
-            return f"{key.replace(alias.old, alias.new)}={','.join(values)}"
-    return word
+    if key.lstrip("+") != OLD:
+        return word
+    if not re.fullmatch(r"-?\d+(,-?\d+)*", value):
+        raise ValueError(f"{OLD} is now {NEW}, a whole number; give that one")
+    notice()
+    values = ",".join(str(int(each) + 1) for each in value.split(","))
+    return f"{key.replace(OLD, NEW)}={values}"
 
 
 def rename_keys(config: dict[str, Any]) -> None:
-    """Replace the old names in a config, which a user's YAML may have."""
-    for alias in ALIASES:
-        *groups, old = alias.old.split(".")
-        group: Any = config
-        for name in groups:
-            group = group.get(name) if isinstance(group, dict) else None
-        if isinstance(group, dict) and old in group:
-            value = group.pop(old)
-            is_number = type(value) is int
-            group[alias.new.rpartition(".")[2]] = value + alias.added if is_number else value
-            notice(alias)
+    """Replace the old name in a config, which a user's YAML may have."""
+    group = config.get(GROUP)
+    if isinstance(group, dict) and OLD_KEY in group:
+        value = group.pop(OLD_KEY)
+        group[NEW_KEY] = value + 1 if type(value) is int else value
+        notice()
 
 
-def notice(alias: Alias) -> None:
+@functools.cache
+def notice() -> None:
     """Say once, on one process, what the setting is called now."""
-    if alias.old not in noticed and os.environ.get("RANK", "0") == "0":
-        print(
-            f"notice: {alias.old} is now {alias.new}, which is {alias.added} more", file=sys.stderr
-        )
-    noticed.add(alias.old)
+    if os.environ.get("RANK", "0") == "0":
+        print(f"notice: {OLD} is now {NEW}, which is 1 more", file=sys.stderr)

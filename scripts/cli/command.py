@@ -15,8 +15,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from scripts.cli.aliases import rename_word
-from scripts.cli.composition import OURS, Configuration, one_line
-from scripts.cli.overrides import quote_literal, quote_value, to_overrides
+from scripts.cli.composition import OURS, Configuration
+from scripts.cli.overrides import one_line, quote_literal, quote_value, to_overrides
 from scripts.cluster.exit_status import count_restarts, leave_exit_status, read_exit_status
 
 CRASHED, USER_ERROR, INTERRUPTED = 1, 2, 130  # exit codes

@@ -1,6 +1,5 @@
 """The settings that a command line asks for, composed and checked before Hydra starts anything."""
 
-import argparse
 import contextlib
 import os
 import re
@@ -9,27 +8,24 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import hydra
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import create_config_search_path, get_args_parser
 from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
 from hydra.initialize import get_gh_backup, restore_gh_from_backup
 from hydra.plugins.search_path_plugin import SearchPathPlugin
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from scripts.cli.aliases import rename_keys
-from scripts.cli.overrides import choose_groups, to_overrides
+from scripts.cli.overrides import list_combinations, one_line, to_overrides
 from scripts.cli.parts import check_parts
 from scripts.cli.settings import describe_unknown, read_settings
 
 OURS = "pkg://configs"
 Schema = TypeVar("Schema")
-MISTAKES = (HydraException, OmegaConfBaseException, ValueError)
 
 
 class OwnConfigs(SearchPathPlugin):
@@ -58,11 +54,14 @@ class Configuration(Generic[Schema]):
         one that starts no job leaves nothing to check. A mistake is a ValueError of one sentence.
         """
         arguments = get_args_parser().parse_args(words)
-        if starts_nothing(arguments):
+        shown = arguments.help or arguments.hydra_help or arguments.info
+        if shown or arguments.shell_completion or arguments.experimental_rerun:
             return []
-        name = arguments.config_name or self.config_name
+        jobs, name = [arguments.overrides], arguments.config_name or self.config_name
+        if arguments.multirun or "hydra.mode=MULTIRUN" in arguments.overrides:
+            jobs = list_combinations(arguments.overrides)
         with search_in(arguments.config_path or self.configs, arguments.config_dir):
-            composed = [compose(name, overrides) for overrides in list_jobs(arguments)]
+            composed = [compose(name, overrides) for overrides in jobs]
         return [self.read(config) for config in composed]
 
     def read(self, config: dict[str, Any]) -> Schema:
@@ -78,15 +77,14 @@ def compose(config_name: str, overrides: list[str]) -> dict[str, Any]:
     try:
         config = hydra.compose(config_name, to_overrides(overrides))
         return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
-    except MISTAKES as error:
-        keys = list_keys(compose_groups(config_name, overrides))
-        raise ValueError(explain(error, keys)) from None
-
-
-def starts_nothing(arguments: argparse.Namespace) -> bool:
-    """Whether Hydra only helps, or takes the config from a file of an earlier job."""
-    shown = arguments.help or arguments.hydra_help or arguments.info or arguments.shell_completion
-    return bool(shown or arguments.experimental_rerun)
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        unknown = re.search(r"Could not override '([^']+)'", str(error))
+        if unknown is None or not overrides:
+            raise ValueError(one_line(error)) from None
+        others = [word for word in overrides if word.partition("=")[0].lstrip("+") != unknown[1]]
+        # a key that a YAML overrides is in no word: then compared with those of the plain config
+        known = list(list_keys(compose(config_name, others if others != overrides else [])))
+        raise ValueError(describe_unknown(unknown[1], known)) from None
 
 
 @contextlib.contextmanager
@@ -110,48 +108,9 @@ def search_in(place: str, folder: str | None) -> Iterator[None]:
         restore_gh_from_backup(backup)
 
 
-def list_jobs(arguments: argparse.Namespace) -> list[list[str]]:
-    """The overrides of each job: all there are, or with --multirun those of every combination."""
-    overrides = arguments.overrides
-    if not (arguments.multirun or "hydra.mode=MULTIRUN" in overrides):
-        return [overrides]
-    try:
-        parsed = OverridesParser.create().parse_overrides(overrides)
-    except HydraException as error:
-        raise ValueError(one_line(error)) from None
-    (jobs,) = BasicSweeper.split_arguments(parsed, max_batch_size=None)
-    return jobs
-
-
-def compose_groups(config_name: str, overrides: list[str]) -> DictConfig:
-    """The config of the groups that were chosen, before any setting in them is changed."""
-    groups = GlobalHydra.instance().config_loader().list_groups("")
-    try:
-        return hydra.compose(config_name, choose_groups(overrides, groups))
-    except MISTAKES:
-        return hydra.compose(config_name)
-
-
-def list_keys(config: DictConfig, prefix: str = "") -> list[str]:
+def list_keys(config: dict[str, Any], prefix: str = "") -> Iterator[str]:
     """Every dotted key of a config, groups included."""
-    names = []
-    for key in config:
-        name = f"{prefix}{key!s}"
-        names.append(name)
-        if not OmegaConf.is_missing(config, key) and isinstance(config[key], DictConfig):
-            names += list_keys(config[key], f"{name}.")
-    return names
-
-
-def explain(error: Exception, keys: list[str]) -> str:
-    """Hydra's words for a bad override, in one sentence that names the nearest key there is."""
-    for pattern in (r"Could not override '([^']+)'", r"Key '([^']+)' is not in struct"):
-        unknown = re.search(pattern, str(error))
-        if unknown is not None:
-            return describe_unknown(unknown.group(1), keys)
-    return one_line(error)
-
-
-def one_line(error: Exception) -> str:
-    """An error's words on one line."""
-    return " ".join(str(error).split())
+    for key, value in config.items():
+        yield f"{prefix}{key}"
+        if isinstance(value, dict):
+            yield from list_keys(value, f"{prefix}{key}.")

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Sequence
 
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Quote, QuotedString
+from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
 
 WORD = re.compile(r"([+~]*[\w/][\w./@-]*)=(.*)", re.DOTALL)  # no flag such as --config-dir=x
@@ -46,10 +47,23 @@ def quote_literal(word: str, keys: Sequence[str]) -> str:
 def can_parse(word: str) -> bool:
     """Whether Hydra's grammar has this word."""
     try:
-        OverridesParser.create().parse_override(word)
-    except HydraException:
+        return bool(parse_words([word]))
+    except ValueError:
         return False
-    return True
+
+
+def parse_words(words: Sequence[str]) -> list[Override]:
+    """The words as Hydra reads them."""
+    try:
+        return OverridesParser.create().parse_overrides(list(words))
+    except HydraException as error:
+        raise ValueError(one_line(error)) from None
+
+
+def list_combinations(words: Sequence[str]) -> list[list[str]]:
+    """The words of every job that `key=value,value` asks for, as Hydra's own sweeper has them."""
+    (combinations,) = BasicSweeper.split_arguments(parse_words(words), max_batch_size=None)
+    return combinations
 
 
 def to_overrides(words: Sequence[str]) -> list[str]:
@@ -67,10 +81,6 @@ def to_overrides(words: Sequence[str]) -> list[str]:
     return overrides
 
 
-def choose_groups(words: list[str], groups: list[str]) -> list[str]:
-    """The words that choose a file of a group, as data=custom does; the others change a value."""
-    return [
-        word
-        for word in words
-        if (key := word.split("=")[0].lstrip("+~").split("@")[0]) in groups or "/" in key
-    ]
+def one_line(error: Exception) -> str:
+    """An error's words on one line."""
+    return " ".join(str(error).split())

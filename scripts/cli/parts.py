@@ -41,19 +41,21 @@ def check_splits(settings: Any) -> None:
     names = [data.layout] if hasattr(data, "layout") else list(LAYOUTS)
     layouts = [LAYOUTS[name] for name in names]
     for key in ("split", "train_split", "val_split"):
-        if not hasattr(settings, key):
-            continue
-        split = getattr(settings, key)
-        if not any(is_split(layout, split) for layout in layouts):
-            layouts[0].split_names(split)  # raises the sentence that lists the splits
+        if hasattr(settings, key):
+            check_split(getattr(settings, key), layouts)
 
 
-def is_split(layout: Layout, split: str) -> bool:
-    """Whether a layout has a split, or every part of a combination."""
-    try:
-        return bool(layout.split_names(split))
-    except ValueError:
-        return False
+def check_split(split: str, layouts: Iterable[Layout]) -> None:
+    """Raise the sentence of the first layout if none has the split."""
+    problems = []
+    for layout in layouts:
+        try:
+            layout.split_names(split)
+        except ValueError as error:
+            problems.append(error)
+        else:
+            return
+    raise problems[0]
 
 
 def import_modules(names: Iterable[str]) -> None:

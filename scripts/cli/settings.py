@@ -3,15 +3,18 @@
 import dataclasses
 import difflib
 import operator
+import re
 from collections.abc import Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from configs.schema.kinds import Required
+
 Schema = TypeVar("Schema")
 
 COMPOSED = "composed"  # a field that is not a setting: it takes the whole config as plain values
-REQUIRED = "required"
 MISSING = ("???", "", None)  # a required setting that was not given
+LIMIT = re.compile(r"([<>]=?) (\d+)(?:\^(\d+))?")  # one part of ">= 0 and < 2^63"
 COMPARE = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 EXAMPLES = {bool: "true,false", int: "1,2", float: "0.1,0.2", str: "a,b"}
@@ -20,7 +23,7 @@ EXAMPLES = {bool: "true,false", int: "1,2", float: "0.1,0.2", str: "a,b"}
 def read_settings(schema: type[Schema], values: Mapping[str, Any], command: str) -> Schema:
     """The settings of a command; ValueError names the first key that is missing or wrong."""
     kinds = list_kinds(schema)
-    required = [name for name, kind in kinds.items() if REQUIRED in get_args(kind)]
+    required = [name for name, kind in kinds.items() if kind == Required]
     absent = [name for name in required if values.get(name) in MISSING]
     if absent:
         raise ValueError(f"{command} needs {' '.join(f'{name}=…' for name in absent)}")
@@ -49,30 +52,30 @@ def read_group(schema: type[Schema], values: Mapping[str, Any], prefix: str) -> 
     given = {
         name: read_value(f"{prefix}{name}", value, kinds[name]) for name, value in values.items()
     }
+    fields, none = dataclasses.fields(schema), dataclasses.MISSING  # type: ignore[arg-type]
+    needed = [field.name for field in fields if field.default is field.default_factory is none]
+    absent = [f"{prefix}{name}" for name in needed if name not in values]
+    if absent:  # from a user's file
+        raise ValueError(f"the config lacks {', '.join(absent)}")
     try:
         return schema(**given)
-    except TypeError:  # a user's file lacks keys
-        absent = [f"{prefix}{name}" for name in list_needed(schema) if name not in values]
-        raise ValueError(f"the config lacks {', '.join(absent)}") from None
     except ValueError as error:  # of __post_init__, whose sentences begin with a field's name
         raise ValueError(f"{prefix}{error}") from None
-
-
-def list_needed(schema: Any) -> list[str]:
-    """The keys of a group without a default."""
-    fields, none = dataclasses.fields(schema), dataclasses.MISSING
-    return [field.name for field in fields if field.default is field.default_factory is none]
 
 
 def read_value(name: str, value: Any, kind: Any) -> Any:
     """A setting as its type wants it; ValueError where it is of another one or out of range."""
     if dataclasses.is_dataclass(kind) and isinstance(value, Mapping):
         return read_group(kind, value, f"{name}.")  # type: ignore[arg-type]
-    for choice in list_choices(kind):
+    choices = list_choices(kind)
+    for choice in choices:
         read, fits = convert(name, value, choice)
         if fits:
             return read
-    raise ValueError(describe_wrong(name, value, kind))
+    sentence = f"{name} must be {describe_kind(name, kind)}, not {show(value)}"
+    if isinstance(value, int | float) and (str in choices or Required in choices):
+        sentence += f"; quote it: \"{name}='{show(value)}'\""
+    raise ValueError(sentence)
 
 
 def list_choices(kind: Any) -> Sequence[Any]:
@@ -111,23 +114,10 @@ def read_item(name: str, value: Any, kind: Any) -> Any:
 
 def is_within(value: Any, limits: str) -> bool:
     """Whether a number keeps to limits such as ">= 0 and < 1"."""
-    if limits == REQUIRED:
-        return True
-    for limit in limits.split(" and "):
-        compare, bound = limit.split(" ")
-        base, _, power = bound.partition("^")
-        if not COMPARE[compare](value, float(base) ** int(power or 1)):
-            return False
-    return True
-
-
-def describe_wrong(name: str, value: Any, kind: Any) -> str:
-    """Say what a setting must be; a text that looks like a number must be quoted."""
-    sentence = f"{name} must be {describe_kind(name, kind)}, not {show(value)}"
-    takes_text = any(str in (each, *get_args(each)) for each in list_choices(kind))
-    if takes_text and isinstance(value, int | float):
-        sentence += f"; quote it: \"{name}='{show(value)}'\""
-    return sentence
+    return all(
+        COMPARE[compare](value, int(base) ** int(power or 1))
+        for compare, base, power in LIMIT.findall(limits)
+    )
 
 
 def describe_kind(name: str, kind: Any) -> str:
@@ -135,13 +125,14 @@ def describe_kind(name: str, kind: Any) -> str:
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         return " or ".join(describe_kind(name, each) for each in inner)
+    if kind == Required:
+        return KINDS[str]
     if origin is Annotated:
-        limits = "" if inner[1] == REQUIRED else f" {inner[1]}"
-        return f"{describe_kind(name, inner[0])}{limits}"
+        return f"{describe_kind(name, inner[0])} {inner[1]}"
     if origin is Literal:
         return f"one of {', '.join(map(str, inner))}"
     if origin is list:
-        entry = strip(inner[0])
+        entry = get_args(inner[0])[0] if get_origin(inner[0]) is Annotated else inner[0]
         example = ",".join(get_args(entry)) if get_origin(entry) is Literal else EXAMPLES[entry]
         return f"a list such as [{example}]"
     if origin is tuple:
@@ -150,11 +141,6 @@ def describe_kind(name: str, kind: Any) -> str:
         first = next(iter(list_kinds(kind))) if dataclasses.is_dataclass(kind) else "key"
         return f"settings such as {name}.{first}=…"
     return "null" if kind is NoneType else KINDS[kind]
-
-
-def strip(kind: Any) -> Any:
-    """A type without its limits."""
-    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
 def show(value: Any) -> str:

@@ -99,14 +99,12 @@ def run(options: argparse.Namespace, words: list[str], max_restarts: int) -> tup
 
 def torchrun_words(options: argparse.Namespace, words: list[str], max_restarts: int) -> list[str]:
     """The same as arguments of torchrun."""
+    meeting = ["--standalone"]
     if options.nodes > 1:
-        is_host = "true" if options.node == 0 else "false"
         meeting = [
             "--rdzv-backend=c10d", f"--rdzv-endpoint={options.endpoint}", f"--rdzv-id={options.id}",
-            f"--nnodes={options.nodes}", f"--rdzv-conf=is_host={is_host}",
+            f"--nnodes={options.nodes}", f"--rdzv-conf=is_host={str(options.node == 0).lower()}",
         ]  # fmt: skip
-    else:
-        meeting = ["--standalone"]
     return [
         *meeting,
         f"--nproc-per-node={options.processes}",

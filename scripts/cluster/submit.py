@@ -7,7 +7,6 @@ A batch script of its own, not submitit: torchrun wants one task per node and an
 
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from data.io.atomic_files import atomic_write
 from data.vqa.data_folder import DataFolder
 from mcan.training.preparation import prepare_data
 from scripts.cli.command import command
-from scripts.cluster.slurm import list_options
+from scripts.cluster.slurm import ask, list_options
 from scripts.sweep.command_line import split_words
 from scripts.train import choose_folder
 
@@ -86,9 +85,7 @@ def format_option(name: str, value: Any) -> str:
 
 def submit(script: Path) -> str:
     """Hand the script to Slurm; the number of the job."""
-    done = subprocess.run(
-        ["sbatch", "--parsable", str(script)], capture_output=True, text=True, check=False
-    )
+    done = ask("sbatch", "--parsable", str(script))
     if done.returncode:
         raise ValueError(f"nothing was submitted: {' '.join(done.stderr.split())}")
     return done.stdout.strip().split(";")[0]

@@ -24,15 +24,13 @@ class Measures:
         """Accuracy and K* of a run, or what it gets right when it is shown other images."""
         path = run.folder / "evaluate" / f"val{'-other-images' if other_images else ''}.json"
         words = [f"checkpoint={run.folder}", f"other_images={str(other_images).lower()}"]
-        self._make(path, run, ["-m", "scripts.evaluate", *words])
-        return read(path)
+        return self._measure(path, run, "evaluate", *words)
 
     def select_lambda(self, run: Run, floor: str) -> dict[str, Any]:
         """The table of λ of a multimodal run under one floor of its variances."""
         path = run.folder / FLOORS[floor] / "table.json"
         words = [f"checkpoint={run.folder}", f"attention.floor={floor}", f"output={path.parent}"]
-        self._make(path, run, ["-m", "scripts.select_lambda", *words])
-        return read(path)
+        return self._measure(path, run, "select_lambda", *words)
 
     def compare_with_people(
         self, runs: Sequence[Run], lam: float | None = None
@@ -45,8 +43,7 @@ class Measures:
         named = ",".join(str(run.checkpoint) for run in runs)
         words = [f"checkpoints=[{named}]", f"output={path.parent}"]
         words += [f"attention.lam={lam}"] if lam is not None else []
-        self._make(path, runs[-1], ["-m", "scripts.human_attention", *words])
-        return read(path)
+        return self._measure(path, runs[-1], "human_attention", *words)
 
     def draw_figures(self, runs: Sequence[Run], num: int) -> list[Path]:
         """Heads side by side over the same questions, as PNG files."""
@@ -54,19 +51,19 @@ class Measures:
         if num and not any(folder.glob("**/*.png")):
             named = ",".join(str(run.checkpoint) for run in runs)
             words = [f"checkpoints=[{named}]", f"output={folder}", f"num={num}", "choose=differ"]
-            call(["-m", "scripts.figures", *words, "formats=[png]", *self._common()], "figures")
+            self._call("figures", "figures", *words, "formats=[png]")
         return sorted(folder.glob("**/*.png"))
 
-    def _make(self, path: Path, run: Run, arguments: Sequence[str]) -> None:
-        """Run a command unless what it writes is there and younger than the run."""
-        made = path.is_file() and path.stat().st_mtime >= run.checkpoint.stat().st_mtime
-        if not made:
-            what = f"{arguments[1].removeprefix('scripts.')} of {run.folder.name}"
+    def _measure(self, path: Path, run: Run, command: str, *words: str) -> dict[str, Any]:
+        """What a command writes, which runs unless that is there and younger than the run."""
+        if not (path.is_file() and path.stat().st_mtime >= run.checkpoint.stat().st_mtime):
+            what = f"{command} of {run.folder.name}"
             print(what, flush=True)
-            call([*arguments, *self._common()], what)
+            self._call(what, command, *words)
+        return read(path)
 
-    def _common(self) -> list[str]:
-        return [f"data.root={self.data_root}", *self.words]
+    def _call(self, what: str, command: str, *words: str) -> None:
+        call(["-m", f"scripts.{command}", *words, f"data.root={self.data_root}", *self.words], what)
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -8,16 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
 
 from mcan.training.run_folder import read_metrics
 from scripts.cluster.launch import launch_arguments
 
 HEADS = ("discrete", "unimodal", "multimodal")
-UNREADABLE = (
-    YAMLError, OmegaConfBaseException, ValueError, TypeError, LookupError, OSError, RecursionError,
-)  # fmt: skip
 FINE_TUNED = "discrete → multimodal"
 
 
@@ -47,7 +42,7 @@ class Run:
                 raise TypeError("it has no optim.epochs")
         except FileNotFoundError:
             raise
-        except UNREADABLE as error:
+        except Exception as error:  # YAML and OmegaConf raise whatever a damaged file leads to
             reason = " ".join(str(error).split())[:120]
             raise ValueError(f"{path} is not the config of a run: {reason}") from None
         return settings  # type: ignore[return-value]
@@ -58,6 +53,12 @@ class Run:
             return False
         return len(self.metrics()) >= self.config()["optim"]["epochs"]
 
+    def start_arguments(self, num_processes: int) -> list[str]:
+        """Say that it trains, or resumes where it stopped; the arguments of Python for that."""
+        resume = ["resume=true"] if self.folder.is_dir() else []
+        print(f"{self.folder.name}: {'resumes' if resume else 'trains'}", flush=True)
+        return launch_arguments(num_processes, "scripts.train", *self.overrides, *resume)
+
 
 def plan_runs(
     data: str, seeds: Sequence[int], runs: Path, shared: Sequence[str], fine_tuning_epochs: int
@@ -65,43 +66,27 @@ def plan_runs(
     """Every head with every seed, and the discrete model of each seed made multimodal."""
     planned = []
     for seed in seeds:
-        for head in HEADS:
-            own = choose(data, head)
-            planned.append(make_run(head, f"{head}-seed{seed}", seed, runs, own, shared))
-        own = [
-            *choose(data, "multimodal"),
-            f"init_from={runs / f'discrete-seed{seed}' / 'best.pt'}",
-            f"optim.epochs={fine_tuning_epochs}",
-        ]
-        planned.append(make_run(FINE_TUNED, f"fine-tuned-seed{seed}", seed, runs, own, shared))
+        for kind, head in (*zip(HEADS, HEADS, strict=True), (FINE_TUNED, "multimodal")):
+            name = f"{'fine-tuned' if kind == FINE_TUNED else head}-seed{seed}"
+            words = ["figures=0", *shared]
+            if data == "vqa_v2":
+                words += [f"experiment=paper_{head}"]
+            else:
+                words += [f"data={data}", f"attention={head}"]
+            if kind == FINE_TUNED:  # the last override of a key counts: these come after `shared`
+                words += [f"init_from={runs / f'discrete-seed{seed}' / 'best.pt'}"]
+                words += [f"optim.epochs={fine_tuning_epochs}"]
+            words += [f"seed={seed}", f"runs={runs}", f"name={name}"]
+            planned.append(Run(kind, seed, runs / name, tuple(words)))
     return planned
-
-
-def choose(data: str, head: str) -> list[str]:
-    """The settings of a head: on VQA-v2 the paper's."""
-    if data == "vqa_v2":
-        return [f"experiment=paper_{head}"]
-    return [f"data={data}", f"attention={head}"]
-
-
-def make_run(
-    kind: str, name: str, seed: int, runs: Path, own: Sequence[str], shared: Sequence[str]
-) -> Run:
-    """A run in runs/<name>; what all runs share gives way to what makes this one."""
-    # optim.epochs of fine-tuning must win: the last override of a key counts
-    overrides = ["figures=0", *shared, *own, f"seed={seed}", f"runs={runs}", f"name={name}"]
-    return Run(kind, seed, runs / name, tuple(overrides))
 
 
 def train(run: Run, num_processes: int) -> None:
     """Start it, or resume it where it stopped; skipped when it is finished."""
     if run.is_finished():
         print(f"{run.folder.name}: there already", flush=True)
-        return
-    resume = (run.folder / "last.pt").is_file()
-    print(f"{run.folder.name}: {'resumes' if resume else 'trains'}", flush=True)
-    words = [*run.overrides, *(["resume=true"] if resume else [])]
-    call(launch_arguments(num_processes, "scripts.train", *words), run.folder.name)
+    else:
+        call(run.start_arguments(num_processes), run.folder.name)
 
 
 def call(arguments: Sequence[str], what: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcan.evaluation.metrics import format_shares
 from scripts.paper import published
 from scripts.paper.runs import FINE_TUNED, HEADS
 
@@ -77,23 +78,24 @@ def tabulate_divergence(
     comparisons: Sequence[dict[str, Any] | None], with_picked: Sequence[dict[str, Any] | None]
 ) -> Table:
     """Table 2: every model and control, means over seeds; the last also with the λ picked."""
-    bits: dict[str, list[float]] = {}
+    bits: dict[str, list[float]] = {head: [] for head in HEADS}
+
+    def add(name: str, found: dict[str, Any]) -> None:
+        bits.setdefault(name, []).append(found["divergence_bits"]["mean"])
+
     for comparison in filter(None, comparisons):
         for model in comparison["models"]:
             name = f"{model['head']}{', blurred by a cell' if model['blurred'] else ''}"
-            bits.setdefault(name, []).append(model["overall"]["divergence_bits"]["mean"])
-            other = model["against_another_questions_map"]["divergence_bits"]["mean"]
-            bits.setdefault(f"{name}, another question's map", []).append(other)
+            add(name, model["overall"])
+            add(f"{name}, another question's map", model["against_another_questions_map"])
         for name, control in comparison["controls"].items():
-            bits.setdefault(name, []).append(control["divergence_bits"]["mean"])
+            add(name, control)
     for comparison in filter(None, with_picked):
         for model in comparison["models"]:
-            name = f"{model['head']}, λ by cross-validation"
-            bits.setdefault(name, []).append(model["overall"]["divergence_bits"]["mean"])
-    for head in HEADS:
-        bits.setdefault(head, [])
+            add(f"{model['head']}, λ by cross-validation", model["overall"])
+    printed = {head: f"{value:.2f}" for head, value in published.DIVERGENCE.items()}
     rows = [
-        (name, spread(values, 3), show_divergence(name)) for name, values in sorted(bits.items())
+        (name, spread(values, 3), printed.get(name, "–")) for name, values in sorted(bits.items())
     ]
     note = (
         "Jensen–Shannon divergence from human attention maps in bits, lower is nearer; mean ± "
@@ -104,34 +106,21 @@ def tabulate_divergence(
     return Table("Table 2: human attention", ("attention", "here", "paper"), tuple(rows), note)
 
 
-def show_divergence(name: str) -> str:
-    value = published.DIVERGENCE.get(name)
-    return "–" if value is None else f"{value:.2f}"
-
-
 def tabulate_lambda(tables: dict[str, list[dict[str, Any]]]) -> Table:
     """For each floor of the variances: the λ that cross-validation picks, and its shares of K*."""
     rows = []
     for floor, found in tables.items():
         for table in found:
             pick = table["picks"][-1]
-            row = next(
-                each
-                for each in table["rows"]
-                if each["k_max"] == pick["k_max"] and each["lam"] == pick["lam"]
-            )
+            row_of = {(row["k_max"], row["lam"]): row for row in table["rows"]}
+            row = row_of[pick["k_max"], pick["lam"]]
             folds = pick["lam_of_folds"]
-            rows.append(
-                (
-                    table["run"],
-                    floor,
-                    f"{pick['lam']:g} ({min(folds):g} … {max(folds):g})",
-                    f"{pick['held_out_accuracy']:.2f} ± {pick['held_out_error']:.2f}",
-                    " / ".join(f"{share:.1f}" for share in row["component_shares"]),
-                    f"{100 * row['collapsed_share']:.1f}",
-                )
-            )
-    shares = " / ".join(f"{share:.1f}" for share in published.SHARES)
+            lam = f"{pick['lam']:g} ({min(folds):g} … {max(folds):g})"
+            accuracy = f"{pick['held_out_accuracy']:.2f} ± {pick['held_out_error']:.2f}"
+            shares = format_shares(row["component_shares"]).removesuffix(" %")
+            collapsed = f"{100 * row['collapsed_share']:.1f}"
+            rows.append((table["run"], floor, lam, accuracy, shares, collapsed))
+    shares = format_shares(published.SHARES).removesuffix(" %")
     rows.append(("paper, VQA-v2", "1e-6", f"{published.LAMBDA:g}", "–", shares, "–"))
     header = ("run", "floor", "λ (in the folds)", "held-out accuracy", "K* (%)", "collapsed (%)")
     note = (

@@ -7,16 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
-from hydra.errors import HydraException
-
 from configs.schema.training import Sweep
 from data.vqa.data_folder import DataFolder
 from mcan.evaluation.lambda_selection import make_grid
 from mcan.training.preparation import prepare_data
 from scripts.cli.composition import Configuration
+from scripts.cli.overrides import list_combinations, parse_words
 from scripts.sweep.plan import Job, Plan
 
 CONFIGURATION = Configuration("sweep", Sweep)
@@ -75,23 +71,15 @@ def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return [word for word in words if word not in own], own
 
 
-def parse(words: Sequence[str]) -> list[Override]:
-    """The words as Hydra reads them."""
-    try:
-        return OverridesParser.create().parse_overrides(list(words))
-    except HydraException as error:
-        raise ValueError(str(error)) from None
-
-
 def has_lists(words: Sequence[str]) -> bool:
     """Whether any word has several values."""
-    return any(override.is_sweep_override() for override in parse(words))
+    return any(override.is_sweep_override() for override in parse_words(words))
 
 
 def take_lambda(words: Sequence[str]) -> tuple[list[str], list[float] | None]:
     """The words without a list of λ, and that list: it needs no further runs."""
     kept, lams = [], None
-    for word, override in zip(words, parse(words), strict=True):
+    for word, override in zip(words, parse_words(words), strict=True):
         if override.get_key_element() == LAMBDA and override.is_sweep_override():
             lams = [read_lambda(value) for value in override.sweep_string_iterator()]
         else:
@@ -110,16 +98,20 @@ def read_lambda(value: str) -> float:
 
 
 def expand(words: Sequence[str]) -> list[Job]:
-    """One job for every combination of the listed values, as Hydra's own sweeper makes them."""
-    overrides = parse(words)
-    keys = [each.get_key_element() for each in overrides if each.is_sweep_override()]
-    (combinations,) = BasicSweeper.split_arguments(overrides, max_batch_size=None)
+    """One job for every combination of the listed values; names that jobs share get a part more."""
+    keys = [each.get_key_element() for each in parse_words(words) if each.is_sweep_override()]
     jobs = []
-    for combination in dict.fromkeys(map(tuple, combinations)):  # seed=1,1 is one
+    for combination in dict.fromkeys(map(tuple, list_combinations(words))):  # seed=1,1 is one
         values = dict(word.split("=", 1) for word in combination if "=" in word)
         swept = {key.lstrip("+"): values[key] for key in dict.fromkeys(keys)}
         jobs.append(Job(name_job(swept), list(combination), swept))
-    return make_names_unique(jobs)
+    names = [job.name for job in jobs]
+    return [
+        replace(job, name=f"{job.name}-{hashlib.sha1(repr(job.words).encode()).hexdigest()[:6]}")
+        if names.count(job.name) > 1
+        else job
+        for job in jobs
+    ]
 
 
 def name_job(swept: dict[str, Any]) -> str:
@@ -128,14 +120,3 @@ def name_job(swept: dict[str, Any]) -> str:
     short = dict(zip(swept, ends if len(set(ends)) == len(ends) else swept, strict=True))
     parts = (f"{short[key]}_{value}" for key, value in swept.items())
     return "-".join(re.sub(r"([^\w.+]|_)+", "_", part).strip("_") for part in parts) or "run"
-
-
-def make_names_unique(jobs: list[Job]) -> list[Job]:
-    """Add a part that differs to names that different values share."""
-    names = [job.name for job in jobs]
-    return [
-        replace(job, name=f"{job.name}-{hashlib.sha1(repr(job.words).encode()).hexdigest()[:6]}")
-        if names.count(job.name) > 1
-        else job
-        for job in jobs
-    ]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from scripts.paper.tables import spread
 from scripts.sweep.results import Cell
 
 COLUMN, LINE = 0.62, 0.55  # inches of a cell
@@ -13,8 +14,8 @@ COLUMN, LINE = 0.62, 0.55  # inches of a cell
 
 def draw_heat_map(cells: Sequence[Cell], best: Cell, title: str, path: Path) -> None:
     """Write a PNG: one panel for each combination of what is swept beside k_max, λ and seeds."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
 
     cells = [cell for cell in cells if cell.lam is not None]
     panels = list(dict.fromkeys(cell.others for cell in cells))
@@ -23,7 +24,6 @@ def draw_heat_map(cells: Sequence[Cell], best: Cell, title: str, path: Path) -> 
     width = max(6.0, 2.4 + COLUMN * len(lams))
     height = 1.0 + len(panels) * (1.1 + LINE * len(sizes))
     figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
     figure.suptitle(title)
     means = [cell.mean for cell in cells]
     low, high = min(means), max(means)
@@ -33,8 +33,11 @@ def draw_heat_map(cells: Sequence[Cell], best: Cell, title: str, path: Path) -> 
         picture = draw_panel(axes, own, lams, sizes, (low, high if high > low else low + 1))
         axes.set_title(", ".join(others), fontsize=10)
         if best in own:
-            place = (lams.index(best.lam) - 0.5, sizes.index(best.k_max) - 0.5)  # type: ignore[arg-type]
-            mark_best(axes, place)
+            corner = (lams.index(best.lam) - 0.5, sizes.index(best.k_max) - 0.5)  # type: ignore[arg-type]
+            frame = Rectangle(
+                corner, 1, 1, fill=False, edgecolor="#D55E00", linewidth=2.5, zorder=3
+            )
+            axes.add_patch(frame)
     all_axes[-1].set_xlabel("λ, penalty per component")
     figure.colorbar(picture, ax=list(all_axes), label="accuracy (%), mean over seeds", shrink=0.9)
     figure.savefig(path, format="png", dpi=110)
@@ -57,7 +60,7 @@ def draw_panel(
         axes.text(
             place[1],
             place[0],
-            f"{cell.mean:.2f}" + ("" if cell.spread is None else f"\n± {cell.spread:.2f}"),
+            spread(cell.accuracies).replace(" ±", "\n±"),
             ha="center",
             va="center",
             fontsize=8,
@@ -70,12 +73,3 @@ def draw_panel(
     axes.set_yticks(range(len(sizes)), [str(size) for size in sizes])
     axes.set_ylabel("k_max")
     return picture
-
-
-def mark_best(axes: Any, corner: tuple[float, float]) -> None:
-    """A frame around the best cell."""
-    from matplotlib.patches import Rectangle
-
-    axes.add_patch(
-        Rectangle(corner, 1, 1, fill=False, edgecolor="#D55E00", linewidth=2.5, zorder=3)
-    )

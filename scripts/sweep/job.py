@@ -30,7 +30,7 @@ from scripts.sweep.states import (
 def main(settings: SweepJob) -> None:
     """Do what is left of the job; a failure is recorded, and the other jobs go on."""
     plan = load_plan(Path(settings.sweep))
-    job = plan.find(settings.job)
+    (job,) = (job for job in plan.jobs if job.name == settings.job)
     if is_done(plan, job):
         return
     write_record(plan, job, RUNNING)
@@ -50,10 +50,7 @@ def work(plan: Plan, job: Job) -> tuple[int, list[int]]:
     """Train and make the table, unless they are there; the first exit code that is not 0."""
     run, log = make_run(plan, job), log_file(plan, job)
     if not run.is_finished():
-        resume = ["resume=true"] if run.folder.is_dir() else []
-        print(f"{job.name}: {'resumes' if resume else 'trains'}", flush=True)
-        words = launch_arguments(plan.gpus, "scripts.train", *run.overrides, *resume)
-        code, received = run_child(words, log)
+        code, received = run_child(run.start_arguments(plan.gpus), log)
         if code:
             return code, received
     if not needs_table(run):
@@ -62,14 +59,9 @@ def work(plan: Plan, job: Job) -> tuple[int, list[int]]:
     words = launch_arguments(
         plan.gpus, "scripts.select_lambda", f"checkpoint={run.folder}", "grid.count=0",
         f"grid.extra=[{','.join(map(repr, plan.lams))}]", f"folds={plan.folds}",
-        *(word for word in job.words if is_shared(word)),
+        *(word for word in job.words if word.startswith(("modules=", "runtime.", "runtime="))),
     )  # fmt: skip
     return run_child(words, log)
-
-
-def is_shared(word: str) -> bool:
-    """Whether a setting of the run is one of the table, too."""
-    return word.split("=")[0].split(".")[0] in ("modules", "runtime")
 
 
 def stop(plan: Plan, job: Job, received: list[int]) -> NoReturn:

@@ -6,7 +6,7 @@ from pathlib import Path
 from data.io.atomic_files import read_json, write_json
 from scripts.cli.aliases import rename_word
 
-IMMATERIAL = ("runtime",)  # may differ between starts: the results do not depend on it
+IMMATERIAL = "runtime."  # may differ between starts: the results do not depend on it
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,8 @@ class Job:
 
     @property
     def material(self) -> set[str]:
-        """The words on which its results depend, under the names that settings have now."""
-        words = map(rename_word, self.words)
-        return {word for word in words if word.split(".")[0] not in IMMATERIAL}
+        """The words on which its results depend."""
+        return {word for word in self.words if not word.startswith(IMMATERIAL)}
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,6 @@ class Plan:
     lams: list[float]
     folds: int
     gpus: int
-
-    def find(self, name: str) -> Job:
-        """The job of that name."""
-        return next(job for job in self.jobs if job.name == name)
 
     def save(self) -> None:
         """Write it where a report finds it."""

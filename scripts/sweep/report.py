@@ -1,10 +1,9 @@
 """The report of a sweep, at any time: one CSV, a heat map, the best setting, what is not there."""
 
-from pathlib import Path
-
 from data.io.atomic_files import atomic_write
 from figures.requirements import has_matplotlib
 from mcan.training.summary import TENSORBOARD
+from scripts.paper.tables import spread
 from scripts.sweep.heat_map import draw_heat_map
 from scripts.sweep.plan import Plan
 from scripts.sweep.results import Cell, choose_best, group, read_results, write_results
@@ -25,7 +24,10 @@ def report(plan: Plan) -> dict[str, str]:
         cells = group(results)
         best = choose_best(cells)
         lines.append(describe_best(best))
-        if draw(cells, best, plan.folder.name, picture):
+        if has_matplotlib() and any(cell.lam is not None for cell in cells):
+            title = f"{plan.folder.name}: mean ± standard deviation over seeds"
+            with atomic_write(picture) as temporary:
+                draw_heat_map(cells, best, title, temporary)
             files.append(str(picture))
     for state in (FAILED, STOPPED, RUNNING, MISSING):
         lines += [f"{state}: {name}: {why}" for name, (what, why) in found.items() if what == state]
@@ -40,18 +42,9 @@ def describe_best(best: Cell) -> str:
     settings = [*best.others]
     if best.lam is not None:
         settings += [f"attention.k_max={best.k_max}", f"attention.lam={best.lam:g}"]
-    spread = "" if best.spread is None else f" ± {best.spread:.2f}"
     seeds = f"{len(best.accuracies)} seed{'s' if len(best.accuracies) > 1 else ''}"
-    told = f"best: {' '.join(settings) or 'the only setting'}: {best.mean:.2f}{spread} ({seeds})"
+    named = " ".join(settings) or "the only setting"
+    told = f"best: {named}: {spread(best.accuracies)} ({seeds})"
     if best.held_out is not None:
         told += f"; {best.held_out:.2f} with λ chosen on other questions than those scored"
     return told
-
-
-def draw(cells: list[Cell], best: Cell, name: str, path: Path) -> bool:
-    """Draw the heat map, if there are λ and matplotlib; whether it was drawn."""
-    if not (has_matplotlib() and any(cell.lam is not None for cell in cells)):
-        return False
-    with atomic_write(path) as temporary:
-        draw_heat_map(cells, best, f"{name}: mean ± standard deviation over seeds", temporary)
-    return True

@@ -51,11 +51,6 @@ class Cell:
     def mean(self) -> float:
         return statistics.fmean(self.accuracies)
 
-    @property
-    def spread(self) -> float | None:
-        """The standard deviation over seeds; None for one."""
-        return statistics.stdev(self.accuracies) if len(self.accuracies) > 1 else None
-
 
 def read_results(plan: Plan, job: Job) -> list[Result]:
     """The rows of a job that is done."""

@@ -1,32 +1,19 @@
 """How far each job of a sweep is: its record, its run and its table."""
 
-import json
 import os
 import shutil
 import socket
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from data.io.atomic_files import write_json
+from data.io.atomic_files import read_json, write_json
 from data.io.locks import is_locked
 from scripts.cluster.slurm import is_queued, own_job
 from scripts.paper.runs import Run
 from scripts.sweep.plan import Job, Plan
 
 DONE, FAILED, RUNNING, STOPPED, MISSING = "done", "failed", "running", "interrupted", "missing"
-
-
-@dataclass(frozen=True)
-class Record:
-    """The last state that a job has recorded."""
-
-    state: str
-    reason: str = ""
-    host: str = ""
-    slurm_job: str | None = None
-    time: float = 0.0
 
 
 def record_file(plan: Plan, job: Job) -> Path:
@@ -40,8 +27,8 @@ def log_file(plan: Plan, job: Job) -> Path:
 def write_record(plan: Plan, job: Job, state: str, reason: str = "") -> None:
     """Record how far a job is."""
     number = own_job() if "SUBMITIT_EXECUTOR" in os.environ else None
-    record = Record(state, reason, socket.gethostname(), number, time.time())
-    write_json(record_file(plan, job), asdict(record))
+    record = {"state": state, "reason": reason, "host": socket.gethostname(), "slurm_job": number}
+    write_json(record_file(plan, job), {**record, "time": time.time()})
 
 
 def make_run(plan: Plan, job: Job) -> Run:
@@ -55,7 +42,7 @@ def read_table(plan: Plan, job: Job) -> dict[str, Any] | None:
     path = plan.folder / job.name / "lambda" / "table.json"
     if not path.is_file():
         return None
-    table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    table: dict[str, Any] = read_json(path)
     has_all = set(plan.lams) <= {row["lam"] for row in table["rows"]}
     is_later = path.stat().st_mtime >= (plan.folder / job.name / "best.pt").stat().st_mtime
     return table if has_all and is_later and table["folds"] == plan.folds else None
@@ -78,16 +65,17 @@ def find_state(plan: Plan, job: Job) -> tuple[str, str]:
         return DONE, ""
     if not record_file(plan, job).is_file():
         return MISSING, "not started yet"
-    record = Record(**json.loads(record_file(plan, job).read_text(encoding="utf-8")))
-    if record.state == FAILED:
-        return FAILED, f"{record.reason} (see {log_file(plan, job)})"
-    if record.state in (RUNNING, STOPPED) and is_alive(plan, job, record):
-        return RUNNING, f"on {record.host}" if record.state == RUNNING else "waits in the queue"
+    record = read_json(record_file(plan, job))
+    if record["state"] == FAILED:
+        return FAILED, f"{record['reason']} (see {log_file(plan, job)})"
+    if record["state"] in (RUNNING, STOPPED) and is_alive(plan, job, record["slurm_job"]):
+        is_running = record["state"] == RUNNING
+        return RUNNING, f"on {record['host']}" if is_running else "waits in the queue"
     return STOPPED, "resumes when the sweep is started again"
 
 
-def is_alive(plan: Plan, job: Job, record: Record) -> bool:
+def is_alive(plan: Plan, job: Job, slurm_job: str | None) -> bool:
     """Whether it runs or waits: Slurm says so, or the sweep or the run is locked."""
-    if record.slurm_job is not None and shutil.which("squeue"):
-        return is_queued(record.slurm_job)
+    if slurm_job is not None and shutil.which("squeue"):
+        return is_queued(slurm_job)
     return is_locked(plan.folder / ".sweep.lock") or is_locked(plan.folder / job.name / ".lock")

@@ -4,7 +4,7 @@ import dataclasses
 import importlib
 import pkgutil
 from pathlib import Path
-from typing import Annotated, Literal, get_args, get_origin
+from typing import Annotated, get_args, get_origin
 
 import hydra
 import pytest
@@ -60,11 +60,8 @@ FIELDS = [
 
 def change(config, place, value):
     """A copy of a config with another value in one place."""
-    *rest, last = place
-    if not rest:
-        return {**config, last: value}
-    first = place[0]
-    return {**config, first: change(config[first], place[1:], value)}
+    first, *rest = place
+    return {**config, first: change(config[first], rest, value) if rest else value}
 
 
 def list_wrong(kind):
@@ -73,19 +70,10 @@ def list_wrong(kind):
     kinds = [get_args(each)[0] if get_origin(each) is Annotated else each for each in choices]
     if dict in map(get_origin, kinds):
         return ["text", 5]
-    wrong = [{"a": 1}]
-    if str not in kinds and Literal not in map(get_origin, kinds):
-        wrong.append("text")
-    if Literal in map(get_origin, kinds):
-        wrong.append("something else")
-    if bool not in kinds:
-        wrong.append(True)
-    if int not in kinds and float not in kinds:
-        wrong.append(5)
-    if int in kinds:
-        wrong.append(1.5)
-    if type(None) not in kinds:
-        wrong.append(None)
+    fitting = {"text": str, True: bool, 5: int, 1.5: float, None: type(None)}
+    wrong = [{"a": 1}, *(value for value, fits in fitting.items() if fits not in kinds)]
+    if float in kinds and 5 in wrong:
+        wrong.remove(5)  # a whole number is a number too
     for each in choices:
         if get_origin(each) is Annotated and get_args(each)[1].startswith(">"):
             wrong += [-1, float("nan")] if float in kinds else [-1]

@@ -1,16 +1,14 @@
 """make paper: what is reported is what was measured, and nothing is done twice."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from scripts.paper import published
 from scripts.paper.report import Report, to_html, to_markdown
+from scripts.paper.runs import Run
 from scripts.paper.tables import (
     NOT_RUN,
     Table,
@@ -19,19 +17,15 @@ from scripts.paper.tables import (
     tabulate_accuracy,
     tabulate_divergence,
 )
-from tests.small_runs import ROOT
-
-SMALL = [
-    "model.hidden=16", "model.pooling=16", "model.output=32", "model.embedding=8",
-    "model.num_layers=1", "model.num_heads=2", "optim.epochs=1", "optim.batch_size=20",
-    "runtime.num_threads=1", "runtime.show_progress=false", "figures=0",
-]  # fmt: skip
+from tests.small_runs import SMALL, finish, start
 
 
 @pytest.fixture(scope="module")
 def arguments(small_dataset, tmp_path_factory):
     runs = tmp_path_factory.mktemp("paper")
-    train = " ".join([*SMALL, f"data.root={small_dataset}"])
+    own = ["optim.epochs=1", "optim.batch_size=20", f"data.root={small_dataset}"]
+    words = [word for word in SMALL if not word.startswith(("data", "attention"))]
+    train = " ".join([*words, *own])
     measure = "runtime.num_threads=1 runtime.show_progress=false"
     return [
         "dataset=custom", "seeds=[3]", f"runs={runs}", f"train={train}", f"measure={measure}",
@@ -41,15 +35,7 @@ def arguments(small_dataset, tmp_path_factory):
 
 def make_paper(arguments):
     """The command's exit code and all that it printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "scripts.paper", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-    return done.returncode, done.stdout + done.stderr
+    return finish(start(arguments, module="scripts.paper"), 400)
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +91,11 @@ def test_a_run_that_fails_stops_the_report(arguments, tmp_path):
     assert code == 2
     assert "discrete-seed3 ended with exit code 2" in printed
     assert not (tmp_path / "p" / "report.md").exists()
+
+
+def test_a_run_whose_folder_is_there_resumes_even_without_a_checkpoint(tmp_path):
+    assert Run("discrete", 1, tmp_path, ()).start_arguments(1)[-1] == "resume=true"
+    assert Run("discrete", 1, tmp_path / "new", ()).start_arguments(1)[-1] == "scripts.train"
 
 
 def test_text_of_a_report_is_escaped():

@@ -3,11 +3,7 @@
 import csv
 import importlib
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +14,20 @@ from tensorboard.backend.event_processing.event_multiplexer import EventMultiple
 from scripts import sweep_report
 from scripts.sweep.command_line import expand, name_job, take_lambda
 from scripts.sweep.heat_map import draw_heat_map
-from scripts.sweep.plan import Job, Plan, load_plan, merge
+from scripts.sweep.plan import Plan, load_plan, merge
+from scripts.sweep.report import describe_best
 from scripts.sweep.results import Cell, choose_best
+from tests.scripts.mistakes import assert_one_sentence
 from tests.small_models import listing, run_here
-from tests.small_runs import ROOT, assert_same, end_state, settings, train_here
+from tests.small_runs import (
+    assert_same,
+    end_state,
+    finish,
+    settings,
+    start,
+    train_here,
+    wait_for_step,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
@@ -95,22 +101,12 @@ def test_a_sweep_may_grow_but_a_job_keeps_its_settings(tmp_path):
 def test_a_mistake_anywhere_in_a_sweep_ends_it_in_one_sentence_before_it_starts(
     tmp_path, words, sentence
 ):
-    code, printed, error = run_here(main, *words, f"runs={tmp_path / 'runs'}", quiet=[])
-    assert (code, printed) == (2, "")
-    assert sentence in error
-    assert error.count("\n") == 1
+    assert_one_sentence(main, [*words, f"runs={tmp_path / 'runs'}"], sentence)
     assert not (tmp_path / "runs").exists()
 
 
-def start(words):
-    return subprocess.Popen(
-        [sys.executable, "-m", "scripts.sweep", *words],
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+def start_sweep(words):
+    return start(words, module="scripts.sweep")
 
 
 @pytest.fixture(scope="module")
@@ -129,23 +125,16 @@ def interrupted(words):
     """A sweep that is asked to stop while its first job trains: folder, code and words."""
     (runs,) = [word.removeprefix("runs=") for word in words if word.startswith("runs=")]
     folder = Path(runs) / "s"
-    process = start(words)
-    deadline = time.monotonic() + 120
-    while not list((folder / "peak_0.001-seed_1").glob("step_*[3-9].pt")):
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    process = start_sweep(words)
+    wait_for_step(folder / "peak_0.001-seed_1", 3, process)
     process.send_signal(signal.SIGINT)
-    printed, _ = process.communicate(timeout=120)
-    return folder, process.returncode, printed
+    return folder, *finish(process)
 
 
 @pytest.fixture(scope="module")
 def swept(interrupted, words):
     """The same sweep, started again: folder, code and words."""
-    process = start(words)
-    printed, _ = process.communicate(timeout=400)
-    return interrupted[0], process.returncode, printed
+    return interrupted[0], *finish(start_sweep(words), 400)
 
 
 def test_an_interrupted_sweep_says_so_and_leaves_a_report(interrupted):
@@ -207,9 +196,8 @@ def test_a_third_start_tries_the_failed_jobs_alone_and_the_report_needs_no_start
     folder, _, _ = swept
     done = [folder / f"peak_0.001-seed_{seed}" for seed in (1, 2)]
     before = [listing(path) for path in done]
-    process = start([word for word in words if word != "seed=1,2"] + ["seed=1,2"])
-    printed, _ = process.communicate(timeout=200)
-    assert process.returncode == 1
+    code, printed = finish(start_sweep(words), 200)
+    assert code == 1
     assert "4 runs, 2 of them there already" in printed
     assert printed.count(": trains") + printed.count(": resumes") == 2
     assert [listing(path) for path in done] == before
@@ -217,9 +205,7 @@ def test_a_third_start_tries_the_failed_jobs_alone_and_the_report_needs_no_start
     assert (code, error) == (0, "")
     assert "2 of 4 runs are done" in told
     assert "failed: peak_1e+30-seed_1: error: " in told
-    code, _, error = run_here(sweep_report.main, f"sweep={folder.parent}", quiet=[])
-    assert code == 2
-    assert "it holds no sweep.json" in error
+    assert_one_sentence(sweep_report.main, [f"sweep={folder.parent}"], "it holds no sweep.json")
 
 
 def test_the_best_setting_has_the_most_seeds_the_highest_mean_and_the_fewest_components():
@@ -229,8 +215,8 @@ def test_the_best_setting_has_the_most_seeds_the_highest_mean_and_the_fewest_com
     best = cell(2, 5.0, 80.0, 82.0)
     others = [cell(2, 1.0, 80.0, 82.0), cell(3, 5.0, 81.0, 81.0), cell(4, 1.0, 99.0)]
     assert choose_best([*others, best, cell(2, 9.0, 70.0, 80.0)]) == best
-    assert best.spread == pytest.approx(2**0.5)
-    assert cell(4, 1.0, 99.0).spread is None
+    assert describe_best(best).endswith("k_max=2 attention.lam=5: 81.00 ± 1.41 (2 seeds)")
+    assert describe_best(cell(4, 1.0, 99.0)).endswith("attention.lam=1: 99.00 (1 seed)")
 
 
 def test_the_heat_map_has_a_panel_for_each_further_setting(tmp_path):
@@ -245,8 +231,3 @@ def test_the_heat_map_has_a_panel_for_each_further_setting(tmp_path):
     one, two = (np.asarray(Image.open(tmp_path / f"{name}.png")) for name in ("one", "two"))
     assert two.shape[0] > 1.5 * one.shape[0]
     assert len(np.unique(one.reshape(-1, one.shape[-1]), axis=0)) > 20
-
-
-def test_a_job_is_found_by_its_name(tmp_path):
-    plan = Plan(tmp_path, [Job("a", [], {}), Job("b", ["seed=1"], {})], [0.0], 5, 1)
-    assert plan.find("b").words == ["seed=1"]

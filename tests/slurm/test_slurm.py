@@ -3,13 +3,12 @@
 import json
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.slurm.cluster import Cluster, list_processes, private_cluster
-from tests.small_runs import ROOT, assert_same, end_state, finish, settings, start, train_here
+from tests.small_runs import assert_same, end_state, finish, settings, start, train_here
 
 pytestmark = [pytest.mark.slurm, pytest.mark.filterwarnings("ignore:a constant image")]
 
@@ -37,19 +36,11 @@ def words(small_dataset, runs):
 
 def command(cluster: Cluster, module: str, *words: str) -> subprocess.Popen[str]:
     """Start a command of this project on the submitting machine."""
-    return subprocess.Popen(
-        [sys.executable, "-m", f"scripts.{module}", *words],
-        cwd=ROOT,
-        env=cluster.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    return start([*words], 1, f"scripts.{module}", cluster.environment)
 
 
-def end(process: subprocess.Popen[str], seconds: float = 400) -> tuple[int, str]:
-    printed, _ = process.communicate(timeout=seconds)
-    return process.returncode, printed
+def end(process: subprocess.Popen[str]) -> tuple[int, str]:
+    return finish(process, 400)
 
 
 def wait_for_step(

@@ -2,13 +2,12 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from scripts.cluster import submit
 from scripts.cluster.slurm import list_options
-from tests.small_models import run_here
+from tests.scripts.mistakes import assert_one_sentence
 
 
 def compose(*words):
@@ -66,8 +65,5 @@ def test_the_script_is_valid_shell_whatever_the_settings_are(tmp_path):
 )
 def test_a_mistake_is_one_sentence_and_nothing_is_written(tmp_path, monkeypatch, words, sentence):
     monkeypatch.setenv("PATH", str(tmp_path))  # a machine without Slurm
-    code, printed, error = run_here(submit.main, *words, f"runs={tmp_path / 'runs'}", quiet=[])
-    assert (code, printed) == (2, "")
-    assert sentence in error
-    assert error.count("\n") == 1
-    assert not Path(tmp_path / "runs").exists()
+    assert_one_sentence(submit.main, [*words, f"runs={tmp_path / 'runs'}"], sentence)
+    assert not (tmp_path / "runs").exists()
