@@ -8,11 +8,12 @@ import pytest
 import torch
 
 from data.batching.loader import Loader
-from data.batching.sampler import Piece, TrainingBatches, evaluation_pieces
+from data.batching.sampler import MicroBatch, TrainingBatches, evaluation_batches
 from data.features.store_set import open_stores
 from tests.data.features.sample_features import SIZES, ask, write_sample
 
 IMAGES = [3, 7, 12, 20, 21, 30, 7, 7, 3, 12, 30, 21, 20]
+ONE_BY_ONE = [MicroBatch(np.array([row]), 1.0) for row in range(len(IMAGES))]
 
 
 @pytest.fixture
@@ -40,8 +41,12 @@ def assert_right(batch, rows):
             assert batch.targets[n].nonzero().tolist() == [[row % 4]]
 
 
+def list_threads():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("loader")]
+
+
 def epoch(loader, mixing="none"):
-    return TrainingBatches(loader.shapes, 3, seed=0, mixing=mixing).pieces(0)
+    return TrainingBatches(loader.shapes, 3, seed=0, mixing=mixing).micro_batches(0)
 
 
 @pytest.mark.parametrize("reader", ["mmap", "pread"])
@@ -66,8 +71,7 @@ def test_evaluation_reads_each_image_once(tmp_path, rows):
     read = []
     copy = loader.stores.copy_rows
     loader.stores.copy_rows = lambda place, out: (read.append(place), copy(place, out))[1]
-    pieces = evaluation_pieces(loader.examples.image_ids, loader.shapes, 4)
-    for batch in loader.iterate(pieces):
+    for batch in loader.iterate(evaluation_batches(np.array(IMAGES), loader.shapes, 4)):
         assert len(batch.features) == len(set(batch.image_ids.tolist()))
         assert_right(batch, rows)
     assert sorted(read) == list(range(len(SIZES)))
@@ -99,11 +103,10 @@ def test_a_kept_batch_survives_the_start_of_the_next_iteration(
     tmp_path, rows, num_threads, drawn, whole
 ):
     loader = make_loader(tmp_path, keep=3, num_threads=num_threads)
-    pieces = [Piece(np.array([row]), 1.0) for row in range(len(IMAGES))]
-    batches = loader.iterate(pieces[:drawn] if whole else pieces)
+    batches = loader.iterate(ONE_BY_ONE[:drawn] if whole else ONE_BY_ONE)
     held = [next(batches) for _ in range(drawn)][-2:]
     batches.close()
-    following = loader.iterate(pieces[::-1])
+    following = loader.iterate(ONE_BY_ONE[::-1])
     next(following)
     time.sleep(0.01)  # the threads have the time to overwrite what they may
     for earlier in held:
@@ -154,13 +157,12 @@ def test_loading_goes_on_while_the_consumer_computes(tmp_path, rows):
 
 def test_an_error_in_a_thread_names_the_image_and_ends_the_threads(tmp_path, rows):
     loader = make_loader(tmp_path, reader="pread", num_threads=2)
-    batches = loader.iterate([Piece(np.array([row]), 1.0) for row in range(len(IMAGES))])
+    batches = loader.iterate(ONE_BY_ONE)
     next(batches)
     os.truncate(tmp_path / "a.h5", loader.stores.stores[0].header.data_offset)
     with pytest.raises(ValueError, match=r"image \d+ could not be read: .*truncated"):
-        for _ in batches:
-            pass
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("loader")]
+        list(batches)
+    assert not list_threads()
 
 
 @pytest.mark.parametrize("how", ["close", "drop", "raise"])
@@ -168,7 +170,7 @@ def test_leaving_early_leaves_no_thread_and_the_loader_usable(tmp_path, rows, ho
     loader = make_loader(tmp_path, num_threads=3)
     batches = loader.iterate(epoch(loader))
     next(batches)
-    assert [thread for thread in threading.enumerate() if thread.name.startswith("loader")]
+    assert list_threads()
     if how == "close":
         batches.close()
     elif how == "drop":
@@ -177,7 +179,7 @@ def test_leaving_early_leaves_no_thread_and_the_loader_usable(tmp_path, rows, ho
     else:
         with pytest.raises(KeyError):
             batches.throw(KeyError)
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("loader")]
+    assert not list_threads()
     assert len(list(loader.iterate(epoch(loader)))) == len(epoch(loader))
 
 
@@ -203,7 +205,7 @@ def test_a_changed_store_is_rejected_at_the_next_epoch(tmp_path, rows):
         next(loader.iterate(epoch(loader)))
 
 
-def test_no_pieces_give_no_batches(tmp_path, rows):
+def test_no_questions_give_no_batches(tmp_path, rows):
     assert list(make_loader(tmp_path).iterate([])) == []
 
 

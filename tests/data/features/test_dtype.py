@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from data.batching.loader import Loader
-from data.batching.sampler import Piece
+from data.batching.sampler import MicroBatch
 from data.features.dtype import DTYPES, register_dtype
 from data.features.from_pth import convert_folder
 from data.features.reader import FeatureStore
@@ -44,7 +44,7 @@ def test_a_store_of_any_format_is_written_read_verified_staged_and_loaded(
     for reader in ("mmap", "pread"):
         stores = open_stores([path], reader, stage_to=tmp_path / "local")
         loader = Loader(stores, ask(list(tensors)), 4)
-        pieces = [Piece(np.array([n]), 1.0) for n in range(len(tensors))]
+        pieces = [MicroBatch(np.array([n]), 1.0) for n in range(len(tensors))]
         for batch, tensor in zip(loader.iterate(pieces), tensors.values(), strict=True):
             assert batch.features.dtype == dtype
             assert torch.equal(batch.features[0], tensor[0].flatten(1).t().to(dtype))
