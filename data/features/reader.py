@@ -58,8 +58,7 @@ class FeatureStore:
 
     def positions(self, image_ids: np.ndarray) -> np.ndarray:
         """Where each image (n,) stands in `image_ids`; -1 when it is not there."""
-        places = np.searchsorted(self.image_ids, image_ids).clip(max=len(self) - 1)
-        return np.where(self.image_ids[places] == image_ids, places, -1)
+        return find_places(self.image_ids, image_ids)
 
     def position(self, image_id: int) -> int:
         """Where one image stands in `image_ids`; raise when it is not there."""
@@ -161,3 +160,9 @@ class FeatureStore:
 def read_identity(status: os.stat_result) -> tuple[int, int, int, int]:
     """What tells one file from another, and from itself after a change."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def find_places(ascending: np.ndarray, image_ids: np.ndarray) -> np.ndarray:
+    """Where each image id (n,) stands in an ascending array of them; -1 when it is not there."""
+    places = np.searchsorted(ascending, image_ids).clip(max=len(ascending) - 1)
+    return np.where(ascending[places] == image_ids, places, -1)

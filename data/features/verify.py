@@ -64,29 +64,23 @@ def check_images(store: FeatureStore, paths: Sequence[str | Path]) -> int:
 def check_rows(store: FeatureStore) -> None:
     """Read all rows; raise when some are not finite or not what was written, naming the images."""
 
-    def check(place: int) -> tuple[int, str, bool]:
-        rows = store.view(place)
-        row = None if store.dtype.is_finite(rows) else store.dtype.find_bad_row(rows)
-        bad = "" if row is None else f"{store.image_ids[place]} (row {row})"
-        return place, bad, zlib.crc32(rows.data) == store.checksums[place]
+    problems: dict[str, dict[int, str]] = {
+        "hold NaN or infinite features": {},
+        "do not match their checksum": {},
+    }
+    infinite, changed = problems.values()
 
-    bar = tqdm(
-        run_threads(check, range(len(store)), choose_threads(0)),
-        total=len(store),
-        desc=f"verify {store.path.name}",
-        unit="image",
-    )
-    infinite: dict[int, str] = {}
-    changed: dict[int, str] = {}
-    for place, bad, same in bar:
-        if bad:
-            infinite[place] = bad
-        elif not same:
-            changed[place] = str(store.image_ids[place])
-    for images, what in (
-        (infinite, "hold NaN or infinite features"),
-        (changed, "do not match their checksum"),
-    ):
+    def check(place: int) -> None:
+        rows, image_id = store.view(place), store.image_ids[place]
+        if not store.dtype.is_finite(rows):
+            infinite[place] = f"{image_id} (row {store.dtype.find_bad_row(rows)})"
+        elif zlib.crc32(rows.data) != store.checksums[place]:
+            changed[place] = str(image_id)
+
+    checked = run_threads(check, range(len(store)), choose_threads(0))
+    for _ in tqdm(checked, total=len(store), desc=f"verify {store.path.name}", unit="image"):
+        pass
+    for what, images in problems.items():
         if images:
             named = name_ids(images[place] for place in sorted(images))
             raise ValueError(

@@ -10,8 +10,7 @@ from data.batching.loader import Loader
 from data.batching.sampler import MicroBatch
 from data.features.dtype import DTYPES, register_dtype
 from data.features.from_pth import convert_folder
-from data.features.reader import FeatureStore
-from data.features.store_set import StoreSet, open_stores
+from data.features.store_set import open_stores
 from data.features.verify import verify_store
 from tests.data.features.sample_features import ask, write_pth, write_sample
 
@@ -67,12 +66,10 @@ def test_numbers_that_are_not_finite_are_found_in_any_format(own_formats, name, 
 def test_stores_of_two_formats_are_not_read_as_one(own_formats, tmp_path):
     write_sample(tmp_path / "a.h5")
     write_sample(tmp_path / "b.h5", {40: (1, 2)}, dtype="float32")
-    with (
-        FeatureStore(tmp_path / "a.h5") as first,
-        FeatureStore(tmp_path / "b.h5") as second,
-        pytest.raises(ValueError, match=r"b.h5 holds features with dtype float32, but dtype float"),
+    with pytest.raises(
+        ValueError, match=r"b.h5 holds features with dtype float32, but dtype float"
     ):
-        StoreSet([first, second])
+        open_stores([tmp_path / "a.h5", tmp_path / "b.h5"])
 
 
 def test_a_format_that_is_unknown_or_taken_is_named(tmp_path):

@@ -1,10 +1,15 @@
 import numpy as np
 import pytest
 
-from data.features.reader import FeatureStore
-from data.features.store_set import StoreSet, open_stores
+from data.features.store_set import open_stores
 from data.features.writer import StoreWriter
 from tests.data.features.sample_features import SIZES, write_sample
+
+
+def copy_rows(stores, image_id, like):
+    out = np.empty_like(like)
+    stores.copy_rows(int(stores.positions(np.array([image_id]))[0]), out)
+    return out
 
 
 def test_two_stores_read_as_one(tmp_path):
@@ -14,11 +19,8 @@ def test_two_stores_read_as_one(tmp_path):
     stores = open_stores([tmp_path / "a.h5", tmp_path / "b.h5"])
     assert stores.image_ids.tolist() == sorted(SIZES | more)
     for image_id, expected in rows.items():
-        assert stores.size(image_id) == (SIZES | more)[image_id]
-        np.testing.assert_array_equal(stores.rows(image_id), expected)
-        out = np.empty_like(expected)
-        stores.copy_rows(int(stores.positions(np.array([image_id]))[0]), out)
-        np.testing.assert_array_equal(out, expected)
+        assert stores.shapes(np.array([image_id])).tolist() == [list((SIZES | more)[image_id])]
+        np.testing.assert_array_equal(copy_rows(stores, image_id, expected), expected)
 
 
 def test_missing_images_are_counted_and_named(tmp_path):
@@ -33,14 +35,14 @@ def test_stores_of_different_kinds_are_not_mixed(tmp_path):
     write_sample(tmp_path / "b.h5", {1: (2, 2)}, num_features=6)
     with StoreWriter(tmp_path / "c.h5", {1: (1, 1)}, 5, source="s", backbone="R-50") as writer:
         writer.write(1, np.ones((1, 5)))
-    with pytest.raises(ValueError, match=r"b.h5 .*num_features 6, but num_features 5"):
-        open_stores([tmp_path / "a.h5", tmp_path / "b.h5"])
-    with pytest.raises(ValueError, match=r"c.h5 .*backbone R-50, but backbone patch"):
-        open_stores([tmp_path / "a.h5", tmp_path / "c.h5"])
-    with pytest.raises(ValueError, match=r"a.h5 .*backbone patch, but backbone R-50"):
-        open_stores([tmp_path / "a.h5"], backbone="R-50")
-    with pytest.raises(ValueError, match="at least one"):
-        StoreSet([])
+    for names, backbone, message in [
+        ("ab", None, r"b.h5 .*num_features 6, but num_features 5"),
+        ("ac", None, r"c.h5 .*backbone R-50, but backbone patch"),
+        ("a", "R-50", r"a.h5 .*backbone patch, but backbone R-50"),
+        ("", None, "at least one"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            open_stores([tmp_path / f"{name}.h5" for name in names], backbone=backbone)
 
 
 def test_an_image_in_two_stores_must_be_the_same(tmp_path):
@@ -48,7 +50,7 @@ def test_an_image_in_two_stores_must_be_the_same(tmp_path):
     write_sample(tmp_path / "same.h5", {1: (2, 2)})
     write_sample(tmp_path / "other.h5", {1: (2, 2)}, seed=1)
     stores = open_stores([tmp_path / "a.h5", tmp_path / "same.h5"])
-    np.testing.assert_array_equal(stores.rows(1), rows[1])
+    np.testing.assert_array_equal(copy_rows(stores, 1, rows[1]), rows[1])
     with pytest.raises(ValueError, match="image 1 has different features in"):
         open_stores([tmp_path / "a.h5", tmp_path / "other.h5"])
 
@@ -56,7 +58,7 @@ def test_an_image_in_two_stores_must_be_the_same(tmp_path):
 def test_check_looks_at_every_file(tmp_path):
     write_sample(tmp_path / "a.h5")
     write_sample(tmp_path / "b.h5", {1: (2, 2)})
-    stores = StoreSet([FeatureStore(tmp_path / name) for name in ("a.h5", "b.h5")])
+    stores = open_stores([tmp_path / "a.h5", tmp_path / "b.h5"])
     stores.check()
     with open(tmp_path / "b.h5", "ab") as file:
         file.write(b"x")
