@@ -1,8 +1,4 @@
 import os
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
@@ -10,6 +6,7 @@ import torch
 
 from data.features.from_pth import convert_folder
 from data.features.reader import FeatureStore
+from tests.data.features.killed_build import kill_when_stored
 from tests.data.features.sample_features import write_pth
 from tests.data.vqa.official_files import real_folder
 
@@ -42,7 +39,7 @@ def test_files_of_the_oldest_format_are_converted_too(tmp_path):
     assert_same(tmp_path / "a.h5", tensors)
 
 
-CHILD = """
+PROGRAM = """
 import sys, time
 import data.features.from_pth as convert
 load, count = convert.load_tensor, 0
@@ -53,27 +50,14 @@ def slow(path):
         time.sleep(60)
     return load(path)
 convert.load_tensor = slow
-convert.convert_folder(sys.argv[1], sys.argv[2], num_threads=1, commit_bytes=1)
+convert.convert_folder(sys.argv[2], sys.argv[1], num_threads=1, commit_bytes=1)
 """
 
 
 def test_a_killed_conversion_goes_on_without_redoing_what_is_done(tmp_path):
     tensors = write_pth(tmp_path / "pth", 12)
     output = tmp_path / "a.h5"
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(tmp_path / "pth"), str(output)],
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
-    )
-    journal = tmp_path / "a.h5.journal"
-    deadline = time.monotonic() + 30
-    while not (journal.exists() and journal.read_text().count("\n") == 1 + 5):
-        assert time.monotonic() < deadline
-        assert child.poll() is None
-        time.sleep(0.02)
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    assert not output.exists()
+    kill_when_stored(PROGRAM, output, 5, tmp_path / "pth")
     assert convert_folder(tmp_path / "pth", output, num_threads=2) == 12 - 5
     assert_same(output, tensors)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.h5", "pth"]
@@ -97,15 +81,42 @@ def interrupt(source, output):
     os.utime(victim, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def test_a_torn_line_of_the_journal_is_not_believed(tmp_path):
-    tensors = write_pth(tmp_path / "pth", 6)
-    interrupt(tmp_path / "pth", tmp_path / "a.h5")
+def tear_line(tmp_path):
     journal = tmp_path / "a.h5.journal"
     text = journal.read_text()
-    journal.write_text(text[:-4])  # inside the last checksum
     assert text.count("\n") == 1 + 5
-    assert convert_folder(tmp_path / "pth", tmp_path / "a.h5") == 2
+    journal.write_text(text[:-4])  # inside the last checksum
+
+
+def forget_dtype_and_stride(tmp_path):
+    journal = tmp_path / "a.h5.journal"
+    text = journal.read_text()
+    assert '"dtype": "float16", "stride": 32, ' in text
+    journal.write_text(text.replace('"dtype": "float16", "stride": 32, ', ""))
+
+
+def damage_record(tmp_path):
+    (tmp_path / "a.h5.scan").write_text("[")
+
+
+@pytest.mark.parametrize(
+    ("change", "num_copied"),
+    [
+        pytest.param(lambda tmp_path: None, 1, id="what is in the journal is done"),
+        pytest.param(tear_line, 2, id="a torn line of the journal is not believed"),
+        pytest.param(forget_dtype_and_stride, 1, id="an older version's journal is"),
+        pytest.param(damage_record, 6, id="nothing is without the record of the files"),
+    ],
+)
+def test_an_interrupted_conversion_copies_what_is_not_known_to_be_done(
+    tmp_path, change, num_copied
+):
+    tensors = write_pth(tmp_path / "pth", 6)
+    interrupt(tmp_path / "pth", tmp_path / "a.h5")
+    change(tmp_path)
+    assert convert_folder(tmp_path / "pth", tmp_path / "a.h5") == num_copied
     assert_same(tmp_path / "a.h5", tensors)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.h5", "pth"]
 
 
 def test_an_unfinished_store_of_other_files_is_not_continued(tmp_path):
@@ -144,14 +155,6 @@ def test_a_file_changed_after_it_was_copied_is_copied_again(tmp_path, again):
     if again:  # interrupted once more, after the change was noticed
         interrupt(tmp_path / "pth", tmp_path / "a.h5")
     assert convert_folder(tmp_path / "pth", tmp_path / "a.h5") == (1 if again else 2)
-    assert_same(tmp_path / "a.h5", tensors)
-
-
-def test_without_its_record_of_the_files_nothing_done_is_believed(tmp_path):
-    tensors = write_pth(tmp_path / "pth", 6)
-    interrupt(tmp_path / "pth", tmp_path / "a.h5")
-    (tmp_path / "a.h5.scan").write_text("[")
-    assert convert_folder(tmp_path / "pth", tmp_path / "a.h5") == 6
     assert_same(tmp_path / "a.h5", tensors)
 
 
