@@ -54,10 +54,6 @@ class Batch:
     weight: float  # factor of each question's loss, see MicroBatch
     buffer: FeatureBuffer = field(repr=False, compare=False)
 
-    def question_features(self) -> Tensor:
-        """The features (b, L, F) of each question's image."""
-        return self.features if self.image_index is None else self.features[self.image_index]
-
     def question_sizes(self) -> tuple[tuple[int, int], ...]:
         """The (height, width) of each question's grid."""
         if self.image_index is None:

@@ -90,15 +90,11 @@ def copy_member(
     opened: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, archive: Path
 ) -> None:
     """Copy one file; it must have exactly the announced size."""
-    written = 0
     with opened.open(member) as source, open(target, "wb") as file:
-        while block := source.read(BLOCK):
-            written += len(block)
-            if written > member.file_size:
-                break
-            file.write(block)
+        shutil.copyfileobj(source, file, BLOCK)  # zipfile gives no more than was announced
         file.flush()
         os.fsync(file.fileno())
+        written = file.tell()
     if written != member.file_size:
         raise ValueError(
             f"{archive}: member '{member.filename}' does not have the {member.file_size} bytes it "

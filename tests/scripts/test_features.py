@@ -1,4 +1,3 @@
-import json
 import os
 import re
 import signal
@@ -10,7 +9,7 @@ import pytest
 
 from scripts import features, verify_features
 from tests.data.features.sample_features import write_pth
-from tests.data.vqa.official_files import real_folder
+from tests.data.vqa.official_files import make_question, real_folder, write_questions
 from tests.small_models import run_here
 from tests.small_runs import ROOT
 
@@ -27,9 +26,8 @@ def test_convert_then_verify_then_a_damaged_store_ends_with_one_sentence(tmp_pat
     output = tmp_path / "out" / "a.h5"
     printed = run(features.main, f"source={tmp_path}/pth", f"output={output}", "backbone=X-101")
     assert "3 images (3 copied now)" in printed
-    questions = tmp_path / "q.json"
-    entries = [{"question_id": n, "image_id": n, "question": "what?"} for n in (1, 11, 21)]
-    questions.write_text(json.dumps({"data_subtype": "val2014", "questions": entries}))
+    entries = [make_question(n, image_id=n) for n in (1, 11, 21)]
+    questions = write_questions(tmp_path / "q.json", entries)
     printed = run(verify_features.main, f"store={output}", f"questions={questions}")
     assert "is valid" in printed
     assert "backbone  X-101, resize 600/1000, 4 features" in printed

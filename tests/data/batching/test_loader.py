@@ -28,7 +28,9 @@ def make_loader(tmp_path, reader="mmap", examples=None, **options):
 
 def assert_right(batch, rows):
     """Every question of the batch has its own image's rows, zeros after them, and its own texts."""
-    features, sizes = batch.question_features(), batch.question_sizes()
+    features, sizes = batch.features, batch.question_sizes()
+    if batch.image_index is not None:
+        features = features[batch.image_index]
     for n, image_id in enumerate(batch.image_ids.tolist()):
         height, width = sizes[n]
         assert (height, width) == SIZES[image_id]
