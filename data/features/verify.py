@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from data.features.manifest import Manifest, check_resize
+from data.features.manifest import Manifest
 from data.features.reader import FeatureStore
 from data.io.threads import choose_threads, run_threads
 from data.vqa.json_entries import name_ids
@@ -32,7 +32,6 @@ def verify_store(
     resize: Sequence[int] | None = None,
 ) -> Report:
     """Check manifest, counts and bounds, then every row, then that no question lacks its image."""
-    resize = check_resize(resize)
     with FeatureStore(path) as store:
         store.manifest.require(path, backbone, resize)
         num_questions = check_images(store, questions)

@@ -13,12 +13,12 @@ from data.features.dtype import DTYPES
 from data.features.from_pth import convert_folder
 from data.features.reader import FeatureStore
 from data.features.store_set import open_stores
-from data.features.writer import StoreWriter
 from data.io.images import upright_size
 from scripts import extract, verify_features
 from tests.data.backbones.sample_networks import LAYOUTS, SMALL, draw_state, save_checkpoint
 from tests.data.backbones.sample_pictures import draw, turned
 from tests.data.features.killed_build import kill_when_stored
+from tests.data.features.sample_features import open_writer
 from tests.small_models import run_here
 
 
@@ -105,8 +105,7 @@ def test_features_do_not_depend_on_the_company_in_a_batch(tmp_path, r50):
     stored = []
     for number, batches in enumerate([[[0, 1, 2], [3, 4]], [[4], [2, 0], [3, 1]]]):
         path = tmp_path / f"{number}.h5"
-        sizes = dict.fromkeys(files, (2, 3))
-        with StoreWriter(path, sizes, 2048, source="images", backbone="R-50") as writer:
+        with open_writer(path, dict.fromkeys(files, (2, 3)), 2048) as writer:
             assert len(list(describe_batches(r50, files, batches, 3, writer, 1))) == 5
         stored.append(path.read_bytes())
     assert stored[0] == stored[1]

@@ -1,7 +1,5 @@
 """A store of another dtype: one entry from outside, and everything reads and writes it."""
 
-import importlib
-
 import numpy as np
 import pytest
 import torch
@@ -14,22 +12,11 @@ from data.features.store_set import open_stores
 from data.features.verify import verify_store
 from tests.data.features.sample_features import ask, write_pth, write_sample
 
-MODULE = """
-import torch
-from data.features.dtype import register_dtype
-
-for name in ("bfloat16", "float32", "float64"):
-    register_dtype(name, getattr(torch, name))
-"""
-
 
 @pytest.fixture
-def own_formats(tmp_path, monkeypatch):
-    """What `modules=[formats]` does; other tests do not see it."""
-    monkeypatch.setattr(DTYPES, "values", dict(DTYPES.values))
-    (tmp_path / "formats_of_mine.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(tmp_path)
-    importlib.reload(importlib.import_module("formats_of_mine"))
+def own_formats():
+    for name in ("bfloat16", "float32", "float64"):
+        register_dtype(name, getattr(torch, name))
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from data.features.store_set import open_stores
-from data.features.writer import StoreWriter
 from tests.data.features.sample_features import SIZES, draw_rows, write_sample
 
 
@@ -30,8 +29,7 @@ def test_missing_images_are_counted_and_named(sample):
 
 def test_stores_of_different_kinds_are_not_mixed(sample, tmp_path):
     write_sample(tmp_path / "b.h5", {1: (2, 2)}, num_features=6)
-    with StoreWriter(tmp_path / "c.h5", {1: (1, 1)}, 5, source="s", backbone="R-50") as writer:
-        writer.write(1, np.ones((1, 5)))
+    write_sample(tmp_path / "c.h5", {1: (1, 1)}, backbone="R-50")
     for names, backbone, message in [
         ("ab", None, r"b.h5 .*num_features 6, but num_features 5"),
         ("ac", None, r"c.h5 .*backbone R-50, but backbone patch"),

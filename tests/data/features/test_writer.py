@@ -6,12 +6,11 @@ import torch
 
 from data.features.manifest import check_grid
 from data.features.reader import FeatureStore
-from data.features.writer import StoreWriter
-from tests.data.features.sample_features import SIZES, draw_rows, write_sample
+from tests.data.features.sample_features import draw_rows, open_writer, write_sample
 
 
 def write_rows(path, rows):
-    with StoreWriter(path, SIZES, 5, source="s", backbone="b") as writer:
+    with open_writer(path) as writer:
         for image_id, array in rows.items():
             writer.write(image_id, array)
 
@@ -26,7 +25,7 @@ def test_equal_contents_give_equal_bytes(tmp_path):
 
 def test_rows_of_float32_tensors_are_rounded_to_float16(tmp_path):
     rows = torch.randn(6, 5)
-    with StoreWriter(tmp_path / "a.h5", {1: (2, 3)}, 5, source="s", backbone="b") as writer:
+    with open_writer(tmp_path / "a.h5", {1: (2, 3)}) as writer:
         writer.write(1, rows.t().contiguous().t())  # as after a transpose
     with FeatureStore(tmp_path / "a.h5") as store:
         np.testing.assert_array_equal(store.rows(1), rows.numpy().astype(np.float16))
@@ -61,22 +60,19 @@ def test_a_store_with_other_images_or_rows_is_not_finished(tmp_path, changes, me
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_existing_store_is_replaced_only_by_force(tmp_path):
-    write_sample(tmp_path / "a.h5")
+def test_an_existing_store_is_replaced_only_by_force(sample):
     with pytest.raises(FileExistsError, match="exists already"):
-        write_sample(tmp_path / "a.h5")
-    sizes = {1: (1, 1)}
-    with StoreWriter(tmp_path / "a.h5", sizes, 1, source="s", backbone="b", force=True) as writer:
-        writer.write(1, np.ones((1, 1)))
-    with FeatureStore(tmp_path / "a.h5") as store:
+        write_sample(sample)
+    write_sample(sample, {1: (1, 1)}, force=True)
+    with FeatureStore(sample) as store:
         assert store.image_ids.tolist() == [1]
 
 
 def test_two_writers_of_one_store_do_not_mix(tmp_path):
-    with StoreWriter(tmp_path / "a.h5", {1: (1, 1)}, 1, source="s", backbone="b") as writer:
+    with open_writer(tmp_path / "a.h5", {1: (1, 1)}) as writer:
         with pytest.raises(ValueError, match="held by another process"):
-            StoreWriter(tmp_path / "a.h5", {1: (1, 1)}, 1, source="s", backbone="b")
-        writer.write(1, np.ones((1, 1)))
+            open_writer(tmp_path / "a.h5", {1: (1, 1)})
+        writer.write(1, np.ones((1, 5)))
 
 
 @pytest.mark.parametrize(
@@ -92,13 +88,12 @@ def test_grids_with_the_short_or_the_long_side_of_the_resize_are_accepted(height
     ("height", "width"), [(20, 32), (4, 152), (12, 16), (18, 31), (1, 1), (7, 20)]
 )
 def test_grids_larger_or_smaller_than_the_resize_makes_them_are_rejected(tmp_path, height, width):
-    options = {"source": "s", "backbone": "R-50", "resize": (600, 1000)}
     message = (
         rf"image 5 has {height}×{width} = {height * width} cells.* at most 19×32 = 608, "
         "and 19 cells on the short side or 32 on the long one.*resize="
     )
     with pytest.raises(ValueError, match=message):
-        StoreWriter(tmp_path / "a.h5", {4: (19, 32), 5: (height, width)}, 1, **options)
+        open_writer(tmp_path / "a.h5", {4: (19, 32), 5: (height, width)}, resize=(600, 1000))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -128,13 +123,11 @@ def test_settings_that_make_no_sense_are_rejected_before_anything_is_written(
     tmp_path, options, message
 ):
     with pytest.raises(ValueError, match=message):
-        StoreWriter(
-            tmp_path / "a.h5", {1: (1, 1)}, 1, **({"source": "s", "backbone": "b"} | options)
-        )
+        open_writer(tmp_path / "a.h5", **options)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_a_file_is_named(tmp_path):
     (tmp_path / "file").write_text("hello")
     with pytest.raises(NotADirectoryError, match=r"a\.h5 cannot be written: .*file is a file"):
-        StoreWriter(tmp_path / "file" / "b" / "a.h5", {1: (1, 1)}, 1, source="s", backbone="b")
+        open_writer(tmp_path / "file" / "b" / "a.h5")
