@@ -83,7 +83,8 @@ class FeatureStore:
 
     def view(self, place: int) -> np.ndarray:
         """The rows (L, F) of the image at a position without copying."""
-        self.check_length(place)
+        if os.fstat(self.descriptor).st_size < self.header.file_bytes:
+            raise self.truncated(place)  # to read a map of what is gone is fatal
         start = int(self.offsets[place])
         return self.features[start : start + int(self.heights[place]) * int(self.widths[place])]
 
@@ -99,11 +100,6 @@ class FeatureStore:
             if count == 0:
                 raise self.truncated(place)
             target, offset = target[count:], offset + count
-
-    def check_length(self, place: int) -> None:
-        """Raise when the file has become shorter: to read a map of what is gone is fatal."""
-        if os.fstat(self.descriptor).st_size < self.header.file_bytes:
-            raise self.truncated(place)
 
     def truncated(self, place: int) -> ValueError:
         """The error of a file that became shorter."""
