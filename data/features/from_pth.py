@@ -68,7 +68,7 @@ def copy_files(
     files: dict[int, Path], image_ids: list[int], writer: StoreWriter, num_threads: int
 ) -> Iterable[None]:
     """Store the features [1, F, h, w] of these images' files, in threads."""
-    parsing = Lock()  # is Python's work: threads that do it at once only hinder each other
+    parsing = Lock()  # holds the interpreter: threads that parse at once slow each other down
 
     def copy(image_id: int) -> None:
         with parsing:

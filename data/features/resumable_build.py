@@ -47,7 +47,7 @@ def inspect_files(
     """State and shape of every file, with a progress bar; `known` ones are not measured again.
 
     Threads wait together for a slow disk or network; where there is nothing to wait for, they only
-    hinder each other, and one inspects all.
+    slow each other down, and one inspects all.
     """
     ids = list(files)
     seconds: list[float] = []

@@ -167,7 +167,7 @@ class StoreWriter:
                 return
             entries, self.pending, self.pending_bytes = self.pending, [], 0
             before, self.committing = self.committing, self.committer.submit(self.commit, entries)
-        before.result()  # a refusal of the disk ends the writing
+        before.result()  # raises when the disk did not take it
 
     def commit(self, entries: list[tuple[int, int]]) -> None:
         """Journal images only after their rows are on disk: a power cut may not leave holes."""

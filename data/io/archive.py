@@ -1,4 +1,4 @@
-"""Unpacking zip archives that one need not trust."""
+"""Unpacking zip archives from untrusted sources."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ def extract(
 def choose_members(
     opened: zipfile.ZipFile, archive: Path, rename: Callable[[str], str | None]
 ) -> dict[str, zipfile.ZipInfo]:
-    """The files of an archive by the name they will have, after refusing every dangerous one."""
+    """The files of an archive by the name they will have; a dangerous one raises."""
     chosen: dict[str, zipfile.ZipInfo] = {}
     for member in opened.infolist():
         if member.is_dir():

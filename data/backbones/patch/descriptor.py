@@ -70,9 +70,9 @@ def describe(image: Image.Image) -> np.ndarray:
 def typical_values() -> tuple[np.ndarray, np.ndarray]:
     """Typical mean and deviation of every feature over scenes of coloured shapes, (NUM_FEATURES,).
 
-    They bring all features to one scale: few cells hold an object, and as plain fractions those
-    would drown in the background. What an object is speaks louder still: a network learns the names
-    of shapes far later than those of colours otherwise, which many more features tell.
+    They bring all features to one scale: few cells hold an object, and without it the background
+    would dominate. Features of what an object is are scaled up further: otherwise a network learns
+    the names of shapes far later than those of colours, which many more features tell.
     """
     hues, greys = len(NAMES) - NUM_GREYS, NUM_GREYS
     blocks = [  # number of features, mean, deviation
@@ -122,7 +122,7 @@ def pool_responses(responses: np.ndarray) -> np.ndarray:
 def describe_peaks(responses: np.ndarray, names: np.ndarray, background: int) -> np.ndarray:
     """What object lies at each cell, (2+S+R+C, h, w); zero where none does.
 
-    The first number marks the one cell that holds an object's centre, however it straddles the
+    The first number marks the one cell that holds an object's centre, wherever it lies on the
     grid; the others say how well the object covers the cell, and what it is.
     """
     num_radii, num_shapes, height, width = responses.shape

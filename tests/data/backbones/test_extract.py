@@ -98,7 +98,7 @@ def test_batches_hold_images_of_one_size_and_every_image_once(r50):
         assert len({r50.choose_pixels(*sizes[n]) for n in batch}) == 1
 
 
-def test_features_do_not_depend_on_the_company_in_a_batch(tmp_path, r50):
+def test_features_do_not_depend_on_the_other_images_of_a_batch(tmp_path, r50):
     for image_id in range(5):
         save(tmp_path / f"{'0' * image_id}{image_id}.png", (128, 96))  # its name's length: its seed
     files = list_images(tmp_path)

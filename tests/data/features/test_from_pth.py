@@ -67,95 +67,86 @@ def test_a_killed_conversion_goes_on_without_redoing_what_is_done(tmp_path):
 
 def interrupt(source, output):
     """Leave a conversion unfinished by an image that cannot be stored, and repair the image."""
-    victim = max(source.iterdir(), key=lambda path: int(path.stem))
-    good, times = victim.read_bytes(), victim.stat()
-    tensor = torch.load(victim, weights_only=True)
+    last = max(source.iterdir(), key=lambda path: int(path.stem))
+    good, times = last.read_bytes(), last.stat()
+    tensor = torch.load(last, weights_only=True)
     tensor[0, 0, 0, 0] = torch.inf
-    torch.save(tensor, victim)
-    os.utime(victim, ns=(times.st_atime_ns, times.st_mtime_ns))
-    message = f"{victim}: image {victim.stem} has features that are NaN or inf"
+    torch.save(tensor, last)
+    os.utime(last, ns=(times.st_atime_ns, times.st_mtime_ns))
+    message = f"{last}: image {last.stem} has features that are NaN or inf"
     with pytest.raises(ValueError, match=message):
         convert_folder(source, output, num_threads=1, commit_bytes=1)
-    assert len(good) == len(victim.read_bytes())
-    victim.write_bytes(good)
-    os.utime(victim, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert len(good) == len(last.read_bytes())
+    last.write_bytes(good)
+    os.utime(last, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def tear_line(tmp_path):
-    journal = tmp_path / "a.h5.journal"
-    text = journal.read_text()
-    assert text.count("\n") == 1 + 5
-    journal.write_text(text[:-4])  # inside the last checksum
+@pytest.fixture
+def begun(tmp_path):
+    """Source, output and contents of a conversion that stopped before the last of six files."""
+    tensors = write_pth(tmp_path / "pth", 6)
+    interrupt(tmp_path / "pth", tmp_path / "a.h5")
+    return tmp_path / "pth", tmp_path / "a.h5", tensors
 
 
-def forget_dtype_and_stride(tmp_path):
-    journal = tmp_path / "a.h5.journal"
-    text = journal.read_text()
-    assert '"dtype": "float16", "stride": 32, ' in text
-    journal.write_text(text.replace('"dtype": "float16", "stride": 32, ', ""))
-
-
-def damage_record(tmp_path):
-    (tmp_path / "a.h5.scan").write_text("[")
+NEWER = '"dtype": "float16", "stride": 32, '  # what journals of older versions do not have
 
 
 @pytest.mark.parametrize(
-    ("change", "num_copied"),
+    ("name", "change", "num_copied"),
     [
-        pytest.param(lambda tmp_path: None, 1, id="what is in the journal is done"),
-        pytest.param(tear_line, 2, id="a torn line of the journal is not believed"),
-        pytest.param(forget_dtype_and_stride, 1, id="an older version's journal is"),
-        pytest.param(damage_record, 6, id="nothing is without the record of the files"),
+        pytest.param("a.h5.journal", lambda text: text[:-4], 2, id="torn line"),
+        pytest.param("a.h5.journal", lambda text: text.replace(NEWER, ""), 1, id="older version"),
+        pytest.param("a.h5.scan", lambda text: "[", 6, id="no record of the files"),
     ],
 )
 def test_an_interrupted_conversion_copies_what_is_not_known_to_be_done(
-    tmp_path, change, num_copied
+    begun, tmp_path, name, change, num_copied
 ):
-    tensors = write_pth(tmp_path / "pth", 6)
-    interrupt(tmp_path / "pth", tmp_path / "a.h5")
-    change(tmp_path)
-    assert convert_folder(tmp_path / "pth", tmp_path / "a.h5") == num_copied
-    assert_same(tmp_path / "a.h5", tensors)
+    source, output, tensors = begun
+    text = (tmp_path / name).read_text()
+    assert text != change(text)
+    (tmp_path / name).write_text(change(text))
+    assert convert_folder(source, output) == num_copied
+    assert_same(output, tensors)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.h5", "pth"]
 
 
-def test_an_unfinished_store_of_other_files_is_not_continued(tmp_path):
-    write_pth(tmp_path / "pth", 6)
-    interrupt(tmp_path / "pth", tmp_path / "a.h5")
-    torch.save(torch.zeros(1, 4, 19, 26), tmp_path / "pth" / "1.pth")
+def test_an_unfinished_store_of_other_files_is_not_continued(begun):
+    source, output, _ = begun
+    torch.save(torch.zeros(1, 4, 19, 26), source / "1.pth")
     advice = r".* delete it and .*a\.h5\.journal"
     with pytest.raises(ValueError, match=rf"a\.h5\.partial was begun with other grids{advice}"):
-        convert_folder(tmp_path / "pth", tmp_path / "a.h5")
-    write_pth(tmp_path / "pth", 6)
+        convert_folder(source, output)
+    write_pth(source, 6)
     other = rf"was begun with backbone grid-feats, not X-101{advice}"
     with pytest.raises(ValueError, match=other):
-        convert_folder(tmp_path / "pth", tmp_path / "a.h5", backbone="X-101")
-    assert not (tmp_path / "a.h5").exists()
+        convert_folder(source, output, backbone="X-101")
+    assert not output.exists()
 
 
 def test_a_repaired_file_is_copied_and_what_was_done_is_kept(tmp_path):
     tensors = write_pth(tmp_path / "pth", 6)
-    victim = tmp_path / "pth" / "51.pth"
-    torch.save(torch.full_like(tensors[51], torch.nan), victim)
+    broken = tmp_path / "pth" / "51.pth"
+    torch.save(torch.full_like(tensors[51], torch.nan), broken)
     with pytest.raises(ValueError, match=r"51\.pth: image 51 has features that are NaN"):
         convert_folder(tmp_path / "pth", tmp_path / "a.h5", num_threads=1, commit_bytes=1)
-    torch.save(tensors[51], victim)
+    torch.save(tensors[51], broken)
     assert convert_folder(tmp_path / "pth", tmp_path / "a.h5") == 1
     assert_same(tmp_path / "a.h5", tensors)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.h5", "pth"]
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_file_changed_after_it_was_copied_is_copied_again(tmp_path, again):
-    tensors = write_pth(tmp_path / "pth", 6)
-    interrupt(tmp_path / "pth", tmp_path / "a.h5")
+def test_a_file_changed_after_it_was_copied_is_copied_again(begun, again):
+    source, output, tensors = begun
     tensors[11] = torch.ones_like(tensors[11])
-    torch.save(tensors[11], tmp_path / "pth" / "11.pth")
-    os.utime(tmp_path / "pth" / "11.pth", ns=(1, 1))
+    torch.save(tensors[11], source / "11.pth")
+    os.utime(source / "11.pth", ns=(1, 1))
     if again:  # interrupted once more, after the change was noticed
-        interrupt(tmp_path / "pth", tmp_path / "a.h5")
-    assert convert_folder(tmp_path / "pth", tmp_path / "a.h5") == (1 if again else 2)
-    assert_same(tmp_path / "a.h5", tensors)
+        interrupt(source, output)
+    assert convert_folder(source, output) == (1 if again else 2)
+    assert_same(output, tensors)
 
 
 def test_what_cannot_be_done_is_rejected_before_any_file_is_read(tmp_path):

@@ -13,7 +13,7 @@ def ask_about(tmp_path, *image_ids):
 
 
 def overwrite(path, image_id, content):
-    """Change an image's first numbers behind the store's back."""
+    """Change an image's first numbers, not its checksum."""
     with FeatureStore(path) as store:
         start = int(store.offsets[store.position(image_id)]) * store.num_features * 2
         offset = store.header.data_offset + start

@@ -60,7 +60,7 @@ def test_a_server_that_always_cuts_gives_an_error_and_a_later_run_goes_on(tmp_pa
 
 
 @pytest.mark.parametrize(("validator", "asked"), [('"one"', "bytes=300000-"), (None, None)])
-def test_a_part_of_another_file_or_of_unknown_origin_is_not_glued_on(
+def test_a_part_of_another_file_or_of_unknown_origin_is_not_continued(
     tmp_path: Path, validator: str | None, asked: str | None
 ) -> None:
     (tmp_path / "a.zip.part").write_bytes(BODY[::-1][:300_000])
