@@ -1,6 +1,7 @@
 """Copying a feature store to a disk of this machine before training, once for all its processes."""
 
 import os
+import shutil
 from pathlib import Path
 
 from tqdm import tqdm
@@ -63,13 +64,9 @@ def copy_file(source: int, num_bytes: int, target: Path) -> None:
     with (
         atomic_write(target) as temporary,
         open(temporary, "wb") as file,
-        tqdm(total=num_bytes, unit="B", unit_scale=True, desc=f"stage {target.name}") as bar,
+        os.fdopen(os.dup(source), "rb") as original,
+        tqdm.wrapattr(file, "write", num_bytes, desc=f"stage {target.name}") as counted,
     ):
-        offset = 0
-        while offset < num_bytes:
-            piece = os.pread(source, PIECE, offset)
-            if not piece:
-                raise ValueError(f"{target.name}: the original was truncated while it was copied")
-            file.write(piece)
-            offset += len(piece)
-            bar.update(len(piece))
+        shutil.copyfileobj(original, counted, PIECE)
+        if file.tell() != num_bytes:
+            raise ValueError(f"{target.name}: the original was changed while it was copied")
