@@ -111,7 +111,7 @@ def train(path: Path, num_images: int, batch_size: int) -> float:
         stepper = Stepper(model, make_optimizer(model, (0.9, 0.98), 1e-9), world)
         # mixed batches all have the largest grid, so that every store fills the buffers
         batches = TrainingBatches(loader.shapes, batch_size, seed=0, mixing="all")
-        for step, batch in enumerate(loader.iterate(batches.pieces(0))):
+        for step, batch in enumerate(loader.iterate(batches.micro_batches(0))):
             if step < NUM_STEPS:
                 stepper.step([batch], step, 1e-4, stop=False)
     return highest() - before()

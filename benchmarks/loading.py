@@ -28,7 +28,7 @@ from benchmarks.sample_features import (
 )
 from data.batching.examples import Examples
 from data.batching.loader import Loader
-from data.batching.sampler import Piece, TrainingBatches
+from data.batching.sampler import MicroBatch, TrainingBatches
 from data.features.store_set import StoreSet, open_stores
 
 BATCH_SIZE = 64
@@ -67,11 +67,11 @@ def time_published(folder: Path, examples: Examples, num_batches: int) -> float:
     return count / (time.perf_counter() - start)  # leaving ends the workers
 
 
-def time_loader(loader: Loader, pieces: list[Piece]) -> tuple[float, float]:
+def time_loader(loader: Loader, micro_batches: list[MicroBatch]) -> tuple[float, float]:
     """Questions and gigabytes per second of our loader."""
     start = time.perf_counter()
     questions = num_bytes = 0
-    for batch in loader.iterate(pieces):
+    for batch in loader.iterate(micro_batches):
         questions += len(batch.tokens)
         num_bytes += batch.features.nbytes
     seconds = time.perf_counter() - start
@@ -120,13 +120,13 @@ def measure_speed(files: Path, path: Path, num_images: int, rounds: int) -> Part
     loader = Loader(stores, examples, NUM_ANSWERS, num_threads=NUM_THREADS)
     batches = TrainingBatches(loader.shapes, BATCH_SIZE, seed=0)
     buffer = np.zeros((BATCH_SIZE, MAX_CELLS, stores.num_features), dtype=np.float16)
-    time_loader(loader, batches.pieces(0))  # every page is now mapped, for the copy too
+    time_loader(loader, batches.micro_batches(0))  # every page is now mapped, for the copy too
     ours, speed, copied, theirs = [], [], [], []
     for number in tqdm(range(rounds), desc="loading", leave=False):
-        pieces = batches.pieces(number)
-        images = [loader.places[piece.rows] for piece in pieces]
+        micro_batches = batches.micro_batches(number)
+        images = [loader.places[micro_batch.rows] for micro_batch in micro_batches]
         copied.append(time_copy(stores, images, buffer))
-        questions, gigabytes = time_loader(loader, pieces)
+        questions, gigabytes = time_loader(loader, micro_batches)
         ours.append(questions)
         speed.append(gigabytes)
         theirs.append(time_published(files, examples, 4))

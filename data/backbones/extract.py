@@ -2,39 +2,24 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from data.backbones.registry import Backbone, BatchedBackbone
+from data.backbones.network import Network
+from data.backbones.registry import Backbone
 from data.features.dtype import DEFAULT
-from data.features.resumable_build import (
-    Shape,
-    State,
-    StoreFiller,
-    add_file,
-    inspect_files,
-    read_state,
-)
+from data.features.resumable_build import Shape, fill_store, inspect_files, list_files
 from data.features.writer import COMMIT_BYTES, StoreWriter
+from data.io.atomic_files import check_output_file
 from data.io.images import read_image, upright_size
 from data.io.threads import choose_threads, run_threads
 
 ENDINGS = {".jpg", ".jpeg", ".png"}
 IMAGE_NAME = re.compile(r"(?:COCO_\w+_)?0*(\d+)", re.ASCII)  # COCO_val2014_000000000042, or 42
 NETWORK_COMMIT_BYTES = 8 << 20  # three or four images, each seconds of work on a CPU
-
-
-@dataclass(frozen=True)
-class ImageFile:
-    """What is known of an image file before it is decoded."""
-
-    state: State
-    shape: Shape  # of its description
-    size: tuple[int, int]  # width and height in pixels, upright
 
 
 def extract_features(
@@ -52,59 +37,55 @@ def extract_features(
     What an interrupted run has described is not described again, unless the file has changed; the
     store is whole or absent.
     """
-    folder, num_threads = Path(images), choose_threads(num_threads)
+    folder, output, num_threads = Path(images), Path(output), choose_threads(num_threads)
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}, expected at least 1")
-    is_network = isinstance(backbone, BatchedBackbone)
-    filler = StoreFiller(
-        output=Path(output),
-        folder=folder,
+    check_output_file(output, force)
+    files = list_images(folder)
+    sizes: dict[int, tuple[int, int]] = {}  # width and height in pixels, upright
+
+    def measure(image_id: int) -> Shape:
+        sizes[image_id] = upright_size(files[image_id])
+        return (backbone.num_features, *backbone.choose_grid(*sizes[image_id]))
+
+    def describe_all(writer: StoreWriter, image_ids: list[int]) -> Iterable[None]:
+        if not isinstance(backbone, Network):
+            return describe_each(backbone, files, image_ids, writer, num_threads)
+        # a CPU gains nothing from batches
+        together = 1 if backbone.device.type == "cpu" else batch_size
+        batches = plan_batches(backbone, sizes, image_ids, together)
+        return describe_batches(backbone, files, batches, together, writer, num_threads)
+
+    if commit_bytes is None:
+        commit_bytes = NETWORK_COMMIT_BYTES if isinstance(backbone, Network) else COMMIT_BYTES
+    return fill_store(
+        output,
+        folder,
+        inspect_files(files, measure, num_threads, known={}),
+        describe_all,
+        "describe",
+        f", weights {backbone.weights}" if backbone.weights else "",
         backbone=backbone.name,
         resize=backbone.resize,
         stride=backbone.stride,
         dtype=dtype,
-        details=f", weights {backbone.weights}" if backbone.weights else "",
         force=force,
-        commit_bytes=commit_bytes or (NETWORK_COMMIT_BYTES if is_network else COMMIT_BYTES),
+        commit_bytes=commit_bytes,
     )
-    files = list_images(folder)
-    inspected = inspect_files(
-        lambda image_id: inspect(files[image_id], backbone), files, num_threads
-    )
-
-    def describe_all(writer: StoreWriter, image_ids: list[int]) -> Iterable[None]:
-        if not isinstance(backbone, BatchedBackbone):
-            return describe_each(backbone, files, image_ids, writer, num_threads)
-        # a CPU gains nothing from batches
-        together = 1 if backbone.device.type == "cpu" else batch_size
-        batches = plan_batches(backbone, inspected, image_ids, together)
-        return describe_batches(backbone, files, batches, together, writer, num_threads)
-
-    scan = {image_id: (file.state, file.shape) for image_id, file in inspected.items()}
-    return filler.fill(scan, describe_all, "describe")
 
 
 def list_images(folder: Path) -> dict[int, Path]:
     """{image_id: file} by ascending id: COCO's names, or plain <image_id>.jpg or .png."""
-    if not folder.is_dir():
-        raise FileNotFoundError(f"{folder} is not a folder of images")
-    files: dict[int, Path] = {}
-    for path in sorted(folder.iterdir()):
+
+    def read_id(path: Path) -> int | None:
         if path.suffix.lower() not in ENDINGS:
-            continue
+            return None
         match = IMAGE_NAME.fullmatch(path.stem)
         if match is None:
             raise ValueError(f"{path} is not named COCO_<split>_<image_id> or <image_id>")
-        add_file(files, int(match.group(1)), path)
-    if not files:
-        raise ValueError(f"{folder} holds no .jpg or .png images")
-    return dict(sorted(files.items()))
+        return int(match.group(1))
 
-
-def inspect(path: Path, backbone: Backbone) -> ImageFile:
-    """The state of a file and the shape of its description, without decoding it."""
-    size = upright_size(path)
-    return ImageFile(read_state(path), (backbone.num_features, *backbone.choose_grid(*size)), size)
+    return list_files(folder, read_id, ".jpg or .png images")
 
 
 def describe_each(
@@ -117,35 +98,42 @@ def describe_each(
     """Describe images one by one, in threads."""
 
     def work(image_id: int) -> None:
-        described = backbone.describe(read_image(files[image_id]))  # (h, w, F)
-        check_shape(backbone, writer, files[image_id], image_id, described.shape)
-        writer.write(image_id, described.reshape(-1, backbone.num_features))
+        path = files[image_id]
+        write_features(backbone, writer, path, image_id, backbone.describe(read_image(path)))
 
     return run_threads(work, image_ids, num_threads)
 
 
-def check_shape(
-    backbone: Backbone, writer: StoreWriter, path: Path, image_id: int, shape: Sequence[int]
+def write_features(
+    backbone: Backbone,
+    writer: StoreWriter,
+    path: Path,
+    image_id: int,
+    features: np.ndarray | torch.Tensor,  # (h, w, F)
 ) -> None:
-    """Raise where a backbone returned other cells or features than it promised for an image."""
+    """Store an image's features; an error names its file, and what the backbone promised."""
     number = writer.number[image_id]
     promised = int(writer.heights[number]), int(writer.widths[number]), backbone.num_features
-    if tuple(shape) != promised:
+    if tuple(features.shape) != promised:
         raise ValueError(
             f"{path}: backbone {backbone.name} returned features of shape "
-            f"{'×'.join(map(str, shape))} (rows × columns × features), but its choose_grid and "
-            f"num_features promise {'×'.join(map(str, promised))}; with a stride of "
-            f"{backbone.stride} pixels, a part of a cell counts as a cell (round up)"
+            f"{'×'.join(map(str, features.shape))} (rows × columns × features), but its "
+            f"choose_grid and num_features promise {'×'.join(map(str, promised))}; with a stride "
+            f"of {backbone.stride} pixels, a part of a cell counts as a cell (round up)"
         )
+    try:
+        writer.write(image_id, features.reshape(-1, backbone.num_features))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def plan_batches(
-    network: BatchedBackbone, inspected: dict[int, ImageFile], image_ids: list[int], batch_size: int
+    network: Network, sizes: dict[int, tuple[int, int]], image_ids: list[int], batch_size: int
 ) -> list[list[int]]:
     """Split images into batches of those that the network sees in the same size."""
     alike: dict[tuple[int, int], list[int]] = defaultdict(list)
     for image_id in image_ids:
-        alike[network.choose_pixels(*inspected[image_id].size)].append(image_id)
+        alike[network.choose_pixels(*sizes[image_id])].append(image_id)
     return [
         group[start : start + batch_size]
         for _, group in sorted(alike.items())
@@ -154,7 +142,7 @@ def plan_batches(
 
 
 def describe_batches(
-    network: BatchedBackbone,
+    network: Network,
     files: dict[int, Path],
     batches: list[list[int]],
     batch_size: int,
@@ -180,9 +168,5 @@ def describe_batches(
                 f"into the memory of {network.device}; pass a smaller batch_size="
             ) from None
         for image_id, described in zip(batch, features, strict=False):  # without the filling
-            check_shape(network, writer, files[image_id], image_id, described.shape)
-            try:
-                writer.write(image_id, described.flatten(0, 1))
-            except ValueError as error:
-                raise ValueError(f"{files[image_id]}: {error}") from None
+            write_features(network, writer, files[image_id], image_id, described)
             yield

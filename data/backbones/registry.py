@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -29,7 +29,10 @@ Weights = str | Path | None
 
 
 class Backbone(Protocol):
-    """What describes images: the fields are those of a store's manifest."""
+    """What describes images: the fields are those of a store's manifest.
+
+    One derived from Network describes several images at a time.
+    """
 
     name: str
     num_features: int
@@ -45,22 +48,6 @@ class Backbone(Protocol):
 
     def describe(self, image: Image.Image) -> np.ndarray:
         """Features of every cell of an image, (h, w, F) float32; any mode and size will do."""
-
-
-@runtime_checkable
-class BatchedBackbone(Backbone, Protocol):
-    """A backbone that takes several images of one size at a time, as `Network` does."""
-
-    device: torch.device
-
-    def choose_pixels(self, width: int, height: int) -> tuple[int, int]:
-        """Rows and columns of pixels that it sees of an image of this size."""
-
-    def prepare(self, image: Image.Image) -> np.ndarray:
-        """What it sees of an image, (H, W, 3) uint8."""
-
-    def describe_pixels(self, pixels: np.ndarray) -> torch.Tensor:
-        """Features (B, h, w, F) float32 of prepared images (B, H, W, 3)."""
 
 
 # weights, device and resize, as the command line has them, to a backbone
@@ -89,18 +76,11 @@ class Patch:
 
     name, num_features, stride, weights = "patch", patch.NUM_FEATURES, patch.CELL, ""
     resize: Resize = None
+    choose_grid, describe = staticmethod(patch.choose_grid), staticmethod(patch.describe)
 
     def __init__(self, weights: Weights, device: torch.device, resize: Resize) -> None:
         if weights:
             raise ValueError("backbone patch has no weights: leave weights= out")
-
-    def choose_grid(self, width: int, height: int) -> tuple[int, int]:
-        """Rows and columns of cells for an image of this size in pixels."""
-        return patch.choose_grid(width, height)
-
-    def describe(self, image: Image.Image) -> np.ndarray:
-        """Features of every cell of an image, (h, w, F) float32."""
-        return patch.describe(image)
 
 
 def open_resnet(

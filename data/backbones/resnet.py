@@ -123,8 +123,8 @@ def load_weights(layers: nn.Module, state: State) -> None:
         )
         factor = gain / (variance + EPSILON).sqrt()
         weight = state[f"{name}.weight"].double() * factor[:, None, None, None]
-        layer.weight = freeze(weight)
-        layer.bias = freeze(bias - mean * factor)
+        layer.weight = nn.Parameter(weight.float(), requires_grad=False)
+        layer.bias = nn.Parameter((bias - mean * factor).float(), requires_grad=False)
         if not (layer.weight.isfinite().all() and layer.bias.isfinite().all()):
             raise ValueError(f"the weights of {name} or {norm} are NaN or infinite")
         layers.set_submodule(norm, nn.Identity())
@@ -134,8 +134,3 @@ def norm_after(convolution: str) -> str:
     """The name of the batch norm after a convolution: bn1 for conv1, downsample.1 for .0."""
     parent, _, last = convolution.rpartition(".")
     return f"{parent}.1" if last == "0" else convolution.replace("conv", "bn")
-
-
-def freeze(tensor: torch.Tensor) -> nn.Parameter:
-    """A float32 parameter that is not trained."""
-    return nn.Parameter(tensor.float(), requires_grad=False)

@@ -65,16 +65,13 @@ def select_keys(architecture: Architecture, content: object) -> State:
 
 
 def file_key(architecture: Architecture, name: str) -> str:
-    """The key in a checkpoint of what torchvision calls `name`."""
-    return PREFIX + to_detectron(name) if architecture.detectron else name
-
-
-def to_detectron(name: str) -> str:
-    """detectron2's name of a weight: layer1.0.bn2.bias is res2.0.conv2.norm.bias."""
+    """The key of what torchvision calls `name`: layer1.0.bn2.bias is res2.0.conv2.norm.bias."""
+    if not architecture.detectron:
+        return name
     name = re.sub(r"layer(\d)", lambda match: f"res{int(match[1]) + 1}", name)
     name = re.sub(r"bn(\d)", r"conv\1.norm", name)
     name = name.replace("downsample.0", "shortcut").replace("downsample.1", "shortcut.norm")
-    return name if name.startswith("res") else f"stem.{name}"
+    return f"{PREFIX}{'' if name.startswith('res') else 'stem.'}{name}"
 
 
 def count_keys(missing: list[str], extra: list[str]) -> str:

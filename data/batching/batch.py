@@ -10,8 +10,8 @@ from torch import Tensor
 from data.features.dtype import StorageDtype
 
 
-class Slot:
-    """One buffer of the ring."""
+class FeatureBuffer:
+    """One buffer of the loader's ring."""
 
     def __init__(self, dtype: StorageDtype, pin: bool) -> None:
         self.dtype, self.pin = dtype, pin
@@ -51,12 +51,8 @@ class Batch:
     targets: Tensor | None  # (b, A) float32
     question_ids: Tensor  # (b,) int64
     image_ids: Tensor  # (b,) int64
-    weight: float  # factor of each question's loss, see Piece
-    slot: Slot = field(repr=False, compare=False)
-
-    def question_features(self) -> Tensor:
-        """The features (b, L, F) of each question's image."""
-        return self.features if self.image_index is None else self.features[self.image_index]
+    weight: float  # factor of each question's loss, see MicroBatch
+    buffer: FeatureBuffer = field(repr=False, compare=False)
 
     def question_sizes(self) -> tuple[tuple[int, int], ...]:
         """The (height, width) of each question's grid."""
@@ -66,4 +62,4 @@ class Batch:
 
     def keep_until(self, wait: Callable[[], object]) -> None:
         """Call `wait` before the buffer is overwritten, as with a CUDA event's `synchronize`."""
-        self.slot.wait = wait
+        self.buffer.wait = wait

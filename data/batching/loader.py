@@ -9,16 +9,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from data.batching.batch import Batch, Slot
+from data.batching.batch import Batch, FeatureBuffer
 from data.batching.examples import Examples
-from data.batching.sampler import Piece
+from data.batching.sampler import MicroBatch
 from data.features.store_set import StoreSet
 
 TASK_BYTES = 2 << 20  # a thread is worth waking for about this much to copy
 
 
 class Loader:
-    """Reads pieces ahead of the consumer; memory is the ring's, whatever the size of the stores.
+    """Reads batches ahead of the consumer; memory is the ring's, whatever the size of the stores.
 
     `share_images` reads each image once for all its questions (evaluation). `prefetch` batches are
     read ahead, the last `keep` drawn stay valid. `num_threads=0` reads in the consumer's thread.
@@ -48,7 +48,7 @@ class Loader:
         self.num_threads, self.prefetch = num_threads, prefetch
         self.read_ahead = stores.exceeds_memory() if read_ahead is None else read_ahead
         self.places = stores.positions(examples.image_ids)  # (Q,), raises for a missing image
-        self.ring = [Slot(stores.dtype, pin) for _ in range(prefetch + keep)]
+        self.ring = [FeatureBuffer(stores.dtype, pin) for _ in range(prefetch + keep)]
         self.num_drawn = 0  # batches, over all iterations: what was drawn last stays valid
         self.busy = False
 
@@ -57,19 +57,19 @@ class Loader:
         """The grid (Q, 2) of every question's image."""
         return np.stack([self.stores.heights[self.places], self.stores.widths[self.places]], axis=1)
 
-    def iterate(self, pieces: Sequence[Piece]) -> Iterator[Batch]:
-        """Yield the batch of each piece in order; leaving early ends the threads."""
+    def iterate(self, micro_batches: Sequence[MicroBatch]) -> Iterator[Batch]:
+        """Yield the batch of each micro-batch in order; leaving early ends the threads."""
         if self.busy:
             raise ValueError("this loader is being iterated already; make a second one")
         self.stores.check()
-        self.reserve(pieces)
+        self.reserve(micro_batches)
         pool = ThreadPoolExecutor(self.num_threads, "loader") if self.num_threads else None
-        pending: deque[Loading] = deque()
+        pending: deque[PendingBatch] = deque()
         self.busy = True
         try:
-            for number, piece in enumerate(pieces, self.num_drawn):
-                slot = self.ring[number % len(self.ring)]
-                pending.append(Loading(self, piece, slot, pool))
+            for number, micro_batch in enumerate(micro_batches, self.num_drawn):
+                buffer = self.ring[number % len(self.ring)]
+                pending.append(PendingBatch(self, micro_batch, buffer, pool))
                 if len(pending) > (self.prefetch if pool else 0):
                     yield self.draw(pending)
             while pending:
@@ -79,36 +79,45 @@ class Loader:
                 pool.shutdown(wait=True, cancel_futures=True)
             self.busy = False
 
-    def draw(self, pending: "deque[Loading]") -> Batch:
+    def draw(self, pending: "deque[PendingBatch]") -> Batch:
         """Return the next batch, and count it."""
         self.num_drawn += 1
         return pending.popleft().finish()
 
-    def reserve(self, pieces: Sequence[Piece]) -> None:
-        """Make every buffer large enough for any of the pieces, so that none grows on the way."""
-        num_images = max((len(piece.rows) for piece in pieces), default=0)
+    def reserve(self, micro_batches: Sequence[MicroBatch]) -> None:
+        """Make every buffer large enough for any of the batches, so that none grows on the way."""
+        num_images = max((len(each.rows) for each in micro_batches), default=0)
         num_cells = int((self.stores.heights * self.stores.widths).max())
-        for slot in self.ring:
-            slot.reserve(num_images * num_cells * self.stores.num_features)
+        for buffer in self.ring:
+            buffer.reserve(num_images * num_cells * self.stores.num_features)
+
+    def to_tensor(self, array: np.ndarray) -> Tensor:
+        """Make a small array a tensor, pinned when the loader pins."""
+        tensor: Tensor = torch.from_numpy(array)
+        return tensor.pin_memory() if self.pin else tensor
 
 
-class Loading:
-    """One batch on its way."""
+class PendingBatch:
+    """One batch whose features are being copied."""
 
     def __init__(
-        self, loader: Loader, piece: Piece, slot: Slot, pool: ThreadPoolExecutor | None
+        self,
+        loader: Loader,
+        micro_batch: MicroBatch,
+        buffer: FeatureBuffer,
+        pool: ThreadPoolExecutor | None,
     ) -> None:
-        self.loader, self.piece, self.slot = loader, piece, slot
+        self.loader, self.micro_batch, self.buffer = loader, micro_batch, buffer
         stores = loader.stores
-        places, self.index = loader.places[piece.rows], None
+        places, self.image_index = loader.places[micro_batch.rows], None
         if loader.share_images:
             places, index = np.unique(places, return_inverse=True)
-            self.index = torch.from_numpy(index.reshape(-1).astype(np.int64))
+            self.image_index = loader.to_tensor(index)
         self.places = places.tolist()
         heights, widths = stores.heights[places].tolist(), stores.widths[places].tolist()
         self.sizes = tuple(zip(heights, widths, strict=True))
         length = max(height * width for height, width in self.sizes)
-        self.features = slot.take(len(self.places), length, stores.num_features)
+        self.features = buffer.take(len(self.places), length, stores.num_features)
         self.array = stores.dtype.to_array(self.features)
         self.tasks = self.start(pool)
 
@@ -143,26 +152,18 @@ class Loading:
         """Wait for the images and give the batch."""
         for task in self.tasks:
             task.result()
-        examples, rows = self.loader.examples, self.piece.rows
-        targets = None
+        loader, rows = self.loader, self.micro_batch.rows
+        examples, targets = loader.examples, None
         if examples.has_answers:
-            targets = self.wrap(examples.dense_targets(rows, self.loader.num_answers))
-        index = (
-            self.index.pin_memory() if self.index is not None and self.loader.pin else self.index
-        )
+            targets = loader.to_tensor(examples.dense_targets(rows, loader.num_answers))
         return Batch(
             features=self.features,
             sizes=self.sizes,
-            image_index=index,
-            tokens=self.wrap(examples.tokens[rows]),
+            image_index=self.image_index,
+            tokens=loader.to_tensor(examples.tokens[rows]),
             targets=targets,
-            question_ids=self.wrap(examples.question_ids[rows]),
-            image_ids=self.wrap(examples.image_ids[rows]),
-            weight=self.piece.weight,
-            slot=self.slot,
+            question_ids=loader.to_tensor(examples.question_ids[rows]),
+            image_ids=loader.to_tensor(examples.image_ids[rows]),
+            weight=self.micro_batch.weight,
+            buffer=self.buffer,
         )
-
-    def wrap(self, array: np.ndarray) -> Tensor:
-        """Make a small array a tensor, pinned when the loader pins."""
-        tensor: Tensor = torch.from_numpy(array)
-        return tensor.pin_memory() if self.loader.pin else tensor

@@ -9,13 +9,13 @@ MIXING = ("none", "leftovers", "all")
 
 
 @dataclass(frozen=True)
-class Piece:
+class MicroBatch:
     """The questions one process computes at a time, a slice of a global batch.
 
     `weight` multiplies each question's loss: one over the size of the global batch, so that the
-    pieces of all processes add up to its mean. It is 0 for a filler: when a global batch has fewer
-    questions than there are pieces, the pieces left over repeat one question to no effect, so that
-    every process takes part in every step.
+    micro-batches of all processes add up to its mean. When a global batch has fewer questions than
+    micro-batches, those left over repeat one question with weight 0, so that every process takes
+    part in every step.
     """
 
     rows: np.ndarray  # (b,) indices of questions
@@ -38,19 +38,8 @@ class TrainingBatches:
             raise ValueError("there are no questions to train on")
         self.batch_size, self.seed, self.mixing = batch_size, seed, mixing
         self.num_cells = shapes.prod(axis=1)
-        if mixing == "all":
-            self.groups = [np.arange(len(shapes))]
-        else:
-            self.groups = group_rows(shapes)
-        self.num_steps = self.count_steps()
-
-    def count_steps(self) -> int:
-        """Number of global batches in any epoch."""
-        sizes = np.array([len(group) for group in self.groups])
-        if self.mixing == "leftovers":
-            rest = int((sizes % self.batch_size).sum())
-            return int((sizes // self.batch_size).sum()) + -(-rest // self.batch_size)
-        return int((-(-sizes // self.batch_size)).sum())
+        self.groups = [np.arange(len(shapes))] if mixing == "all" else group_rows(shapes)
+        self.num_steps = len(self.plan(0))  # the same in every epoch
 
     def plan(self, epoch: int) -> list[np.ndarray]:
         """The question rows of every global batch of an epoch, in order."""
@@ -67,14 +56,14 @@ class TrainingBatches:
             batches += chop(left[np.argsort(self.num_cells[left], kind="stable")], self.batch_size)
         return [batches[n] for n in generator.permutation(len(batches))]
 
-    def pieces(
+    def micro_batches(
         self,
         epoch: int,
         first_step: int = 0,
         rank: int = 0,
         world_size: int = 1,
         num_micro_batches: int = 1,
-    ) -> list[Piece]:
+    ) -> list[MicroBatch]:
         """One process's micro-batches from `first_step` on, `num_micro_batches` for each step."""
         check_process(rank, world_size)
         if not 0 <= first_step <= self.num_steps:
@@ -104,22 +93,22 @@ def check_process(rank: int, world_size: int) -> None:
         raise ValueError(f"rank is {rank}, expected 0 to {world_size - 1}")
 
 
-def slice_rows(rows: np.ndarray, number: int, count: int) -> Piece:
+def slice_rows(rows: np.ndarray, number: int, count: int) -> MicroBatch:
     """Part `number` of `count` nearly equal ones of a global batch (b,)."""
     start, stop = (len(rows) * n // count for n in (number, number + 1))
     if start == stop:
-        return Piece(rows[:1], 0.0)
-    return Piece(rows[start:stop], 1.0 / len(rows))
+        return MicroBatch(rows[:1], 0.0)
+    return MicroBatch(rows[start:stop], 1.0 / len(rows))
 
 
-def evaluation_pieces(
+def evaluation_batches(
     image_ids: np.ndarray,
     shapes: np.ndarray,
     batch_size: int,
     rank: int = 0,
     world_size: int = 1,
     mixing: str = "none",
-) -> list[Piece]:
+) -> list[MicroBatch]:
     """One process's batches of a split: every question in exactly one batch of one process.
 
     `image_ids` (Q,), `shapes` (Q, 2). The batches are the same for any number of processes and are
@@ -132,7 +121,7 @@ def evaluation_pieces(
         groups.sort(key=lambda group: int(shapes[group[0]].prod()))
         groups = [np.concatenate(groups)] if groups else []
     batches = [batch for group in groups for batch in fill_batches(image_ids, group, batch_size)]
-    return [Piece(batch, 1.0 / len(batch)) for batch in batches[rank::world_size]]
+    return [MicroBatch(batch, 1.0 / len(batch)) for batch in batches[rank::world_size]]
 
 
 def fill_batches(image_ids: np.ndarray, group: np.ndarray, batch_size: int) -> Iterator[np.ndarray]:
@@ -165,5 +154,5 @@ def group_rows(shapes: np.ndarray) -> list[np.ndarray]:
 
 
 def chop(rows: np.ndarray, length: int) -> list[np.ndarray]:
-    """Cut rows (n,) into pieces of `length`, the last one shorter."""
+    """Cut rows (n,) into arrays of `length`, the last one shorter."""
     return [rows[start : start + length] for start in range(0, len(rows), length)]

@@ -12,13 +12,14 @@ from data.features.manifest import GRID_FEATS, check_resize, check_text
 from data.features.resumable_build import (
     Scan,
     Shape,
-    State,
-    StoreFiller,
-    add_file,
+    fill_store,
     inspect_files,
-    read_state,
+    list_files,
+    recall_scan,
+    record_file,
 )
 from data.features.writer import COMMIT_BYTES, StoreWriter
+from data.io.atomic_files import check_output_file
 from data.io.threads import FILES_AT_A_TIME, choose_threads, run_threads
 from data.io.torch_files import read_saved
 
@@ -38,70 +39,56 @@ def convert_folder(
     Killed at any moment, the same call adds what is missing, and copies what changed in the
     meantime again; `num_threads=0` takes one for each processor.
     """
-    source, output = Path(source), Path(output)
-    backbone = official_name(check_text("backbone", backbone))
-    resize, num_threads = check_resize(resize), choose_threads(num_threads)
-    filler = StoreFiller(
-        output=output,
-        folder=source,
+    source, output, num_threads = Path(source), Path(output), choose_threads(num_threads)
+    backbone, resize = official_name(check_text("backbone", backbone)), check_resize(resize)
+    check_output_file(output, force)
+    files = list_files(source, read_id, "<image_id>.pth files")
+
+    def measure(image_id: int) -> Shape:
+        _, features, height, width = load_tensor(files[image_id]).shape
+        return features, height, width
+
+    scan = inspect_files(files, measure, num_threads, recall_scan(record_file(output), source))
+    check_features(files, scan)
+    return fill_store(
+        output,
+        source,
+        scan,
+        lambda writer, image_ids: copy_files(files, image_ids, writer, num_threads),
+        "copy",
         backbone=backbone,
         resize=resize,
         dtype=dtype,
         force=force,
         commit_bytes=commit_bytes,
     )
-    files = list_files(source)
-    scan = scan_files(files, filler.recall(), num_threads)
-    check_features(files, {image_id: shape for image_id, (_, shape) in scan.items()})
-
-    def copy_all(writer: StoreWriter, image_ids: list[int]) -> Iterable[None]:
-        parsing = Lock()  # is Python's work: threads that do it at once only hinder each other
-
-        def copy_one(image_id: int) -> None:
-            with parsing:
-                tensor = load_tensor(files[image_id])  # a map: nothing of it is read yet
-            copy(image_id, tensor, files[image_id], writer)
-
-        return run_threads(copy_one, image_ids, num_threads, FILES_AT_A_TIME)
-
-    return filler.fill(scan, copy_all, "copy")
 
 
-def copy(image_id: int, tensor: torch.Tensor, path: Path, writer: StoreWriter) -> None:
-    """Store the features [1, F, h, w] of one file."""
-    try:
-        writer.write(image_id, tensor[0].flatten(1).t())
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}; repair the file and run this again") from None
+def copy_files(
+    files: dict[int, Path], image_ids: list[int], writer: StoreWriter, num_threads: int
+) -> Iterable[None]:
+    """Store the features [1, F, h, w] of these images' files, in threads."""
+    parsing = Lock()  # holds the interpreter: threads that parse at once slow each other down
+
+    def copy(image_id: int) -> None:
+        with parsing:
+            tensor = load_tensor(files[image_id])  # a map: nothing of it is read yet
+        try:
+            writer.write(image_id, tensor[0].flatten(1).t())
+        except ValueError as error:
+            path = files[image_id]
+            raise ValueError(f"{path}: {error}; repair the file and run this again") from None
+
+    return run_threads(copy, image_ids, num_threads, FILES_AT_A_TIME)
 
 
-def list_files(source: Path) -> dict[int, Path]:
-    """{image_id: file} by ascending id; raise when the folder holds anything else."""
-    if not source.is_dir():
-        raise FileNotFoundError(f"{source} is not a folder; expected one of <image_id>.pth files")
-    files: dict[int, Path] = {}
-    for path in source.iterdir():
-        if path.name.startswith("."):
-            continue
-        if path.suffix != ".pth" or not (path.stem.isascii() and path.stem.isdigit()):
-            raise ValueError(f"{path} is not named <image_id>.pth; move it out of the folder")
-        add_file(files, int(path.stem), path)
-    if not files:
-        raise ValueError(f"{source} holds no <image_id>.pth files")
-    return dict(sorted(files.items()))
-
-
-def scan_files(files: dict[int, Path], before: Scan, num_threads: int) -> Scan:
-    """The state and shape of every file, reading no features, and no file inspected before."""
-
-    def inspect(image_id: int) -> tuple[State, Shape]:
-        state = read_state(files[image_id])
-        if image_id in before and before[image_id][0] == state:
-            return before[image_id]
-        _, features, height, width = load_tensor(files[image_id]).shape
-        return state, (features, height, width)
-
-    return inspect_files(inspect, files, num_threads)
+def read_id(path: Path) -> int | None:
+    """The image id in the name of a file; hidden files have none, any other file must."""
+    if path.name.startswith("."):
+        return None
+    if path.suffix != ".pth" or not (path.stem.isascii() and path.stem.isdigit()):
+        raise ValueError(f"{path} is not named <image_id>.pth; move it out of the folder")
+    return int(path.stem)
 
 
 def load_tensor(path: Path) -> torch.Tensor:
@@ -117,12 +104,13 @@ def load_tensor(path: Path) -> torch.Tensor:
     return tensor
 
 
-def check_features(files: dict[int, Path], shapes: dict[int, Shape]) -> None:
+def check_features(files: dict[int, Path], scan: Scan) -> None:
     """Raise when images differ in their number of features."""
-    first = next(iter(shapes))
-    for image_id, (features, _, _) in shapes.items():
-        if features != shapes[first][0]:
+    first = next(iter(files))
+    expected = scan[first][1][0]
+    for image_id, (_, (features, _, _)) in scan.items():
+        if features != expected:
             raise ValueError(
-                f"{files[image_id]} has {features} features per cell, but "
-                f"{files[first]} has {shapes[first][0]}; all must have the same"
+                f"{files[image_id]} has {features} features per cell, but {files[first]} has "
+                f"{expected}; all must have the same"
             )

@@ -4,10 +4,13 @@ They are HDF5's user block, which any HDF5 reader skips. A truncated, damaged or
 recognised here, so the C library only ever sees metadata that is byte for byte what was written.
 """
 
+import contextlib
 import dataclasses
 import json
 import os
 import zlib
+from collections.abc import Iterator
+from pathlib import Path
 
 SIZE = 4096
 MAGIC = b"grid-feature-store"
@@ -32,6 +35,16 @@ def write_header(descriptor: int, data_offset: int, data_bytes: int) -> Header:
     line = b"%s %08x %s\n" % (MAGIC, zlib.crc32(text), text)
     write_all(descriptor, line.ljust(SIZE, b"\0"), 0)
     return header
+
+
+@contextlib.contextmanager
+def open_store_file(path: Path) -> Iterator[tuple[int, Header]]:
+    """The descriptor of a store's file while the block lasts, and its header, checked."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        yield descriptor, read_header(descriptor, path)
+    finally:
+        os.close(descriptor)
 
 
 def read_header(descriptor: int, path: object) -> Header:

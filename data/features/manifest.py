@@ -147,19 +147,13 @@ def check_grid(
     if resize is None:
         return
     short, long = (-(-side // stride) for side in resize)
-    if min(height, width) > short or max(height, width) > long:
+    fits = min(height, width) <= short and max(height, width) <= long
+    if not fits or (min(height, width) < short and max(height, width) < long):
         raise ValueError(
             f"image {image_id} has {height}×{width} = {height * width} cells, but images resized "
-            f"to {resize[0]}/{resize[1]} have at most {short}×{long} = {short * long}: these "
-            "features come from another resize; give the one they were made with: "
-            "resize=[short,long], or resize=null for any"
-        )
-    if min(height, width) < short and max(height, width) < long:
-        raise ValueError(
-            f"image {image_id} has {height}×{width} cells, but images resized to "
-            f"{resize[0]}/{resize[1]} have {short} cells on the short side or {long} on the long "
-            "one: these features come from another resize; give the one they were made with: "
-            "resize=[short,long], or resize=null for any"
+            f"to {resize[0]}/{resize[1]} have at most {short}×{long} = {short * long}, and {short} "
+            f"cells on the short side or {long} on the long one: these features come from another "
+            "resize; give the one they were made with: resize=[short,long], or resize=null for any"
         )
 
 

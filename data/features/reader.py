@@ -58,8 +58,7 @@ class FeatureStore:
 
     def positions(self, image_ids: np.ndarray) -> np.ndarray:
         """Where each image (n,) stands in `image_ids`; -1 when it is not there."""
-        places = np.searchsorted(self.image_ids, image_ids).clip(max=len(self) - 1)
-        return np.where(self.image_ids[places] == image_ids, places, -1)
+        return find_places(self.image_ids, image_ids)
 
     def position(self, image_id: int) -> int:
         """Where one image stands in `image_ids`; raise when it is not there."""
@@ -84,7 +83,8 @@ class FeatureStore:
 
     def view(self, place: int) -> np.ndarray:
         """The rows (L, F) of the image at a position without copying."""
-        self.check_length(place)
+        if os.fstat(self.descriptor).st_size < self.header.file_bytes:
+            raise self.truncated(place)  # to read a map of what is gone is fatal
         start = int(self.offsets[place])
         return self.features[start : start + int(self.heights[place]) * int(self.widths[place])]
 
@@ -100,11 +100,6 @@ class FeatureStore:
             if count == 0:
                 raise self.truncated(place)
             target, offset = target[count:], offset + count
-
-    def check_length(self, place: int) -> None:
-        """Raise when the file has become shorter: to read a map of what is gone is fatal."""
-        if os.fstat(self.descriptor).st_size < self.header.file_bytes:
-            raise self.truncated(place)
 
     def truncated(self, place: int) -> ValueError:
         """The error of a file that became shorter."""
@@ -161,3 +156,9 @@ class FeatureStore:
 def read_identity(status: os.stat_result) -> tuple[int, int, int, int]:
     """What tells one file from another, and from itself after a change."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def find_places(ascending: np.ndarray, image_ids: np.ndarray) -> np.ndarray:
+    """Where each image id (n,) stands in an ascending array of them; -1 when it is not there."""
+    places = np.searchsorted(ascending, image_ids).clip(max=len(ascending) - 1)
+    return np.where(ascending[places] == image_ids, places, -1)

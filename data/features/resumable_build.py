@@ -1,89 +1,71 @@
 """Filling a store from a folder of files, resumed where a killed run stopped."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from tqdm import tqdm
 
-from data.features.dtype import DEFAULT
-from data.features.manifest import STRIDE
-from data.features.writer import COMMIT_BYTES, StoreWriter
-from data.io.atomic_files import check_output_file, read_json, write_json
+from data.features.writer import StoreWriter
+from data.io.atomic_files import read_json, write_json
 from data.io.threads import FILES_AT_A_TIME, run_threads
 from data.vqa.json_entries import LARGEST_ID
 
 State = tuple[int, int]  # size in bytes and time of the last change
 Shape = tuple[int, int, int]  # (F, h, w)
-Scan = dict[int, tuple[State, Shape]]  # by image id
-Found = TypeVar("Found")
-WORTH_WAITING = 0.002  # seconds per file; one in memory takes a fraction of a millisecond
+Scan = Mapping[int, tuple[State, Shape]]  # by image id
 Fill = Callable[[StoreWriter, list[int]], Iterable[object]]
+WORTH_WAITING = 0.002  # seconds per file; one in memory takes a fraction of a millisecond
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoreFiller:
-    """One store to be made from the files of one folder; `details` say what else it depends on."""
+def list_files(
+    folder: Path, read_id: Callable[[Path], int | None], expected: str
+) -> dict[int, Path]:
+    """{image_id: file} by ascending id; `read_id` raises on a wrong name, None skips a file."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder} is not a folder; expected one of {expected}")
+    files: dict[int, Path] = {}
+    for path in sorted(folder.iterdir()):
+        image_id = read_id(path)
+        if image_id is None:
+            continue
+        if image_id > LARGEST_ID:
+            raise ValueError(f"{path}: an image id may be at most {LARGEST_ID}; rename the file")
+        if image_id in files:
+            raise ValueError(f"{path} and {files[image_id]} are the same image; keep one of them")
+        files[image_id] = path
+    if not files:
+        raise ValueError(f"{folder} holds no {expected}")
+    return dict(sorted(files.items()))
 
-    output: Path
-    folder: Path
-    backbone: str
-    resize: Sequence[int] | None = None
-    stride: int = STRIDE
-    dtype: str = DEFAULT.name
-    details: str = ""
-    force: bool = False
-    commit_bytes: int = COMMIT_BYTES
 
-    def __post_init__(self) -> None:
-        check_output_file(self.output, self.force)
+def inspect_files(
+    files: Mapping[int, Path], measure: Callable[[int], Shape], num_threads: int, known: Scan
+) -> Scan:
+    """State and shape of every file, with a progress bar; `known` ones are not measured again.
 
-    @property
-    def origin(self) -> str:
-        """The folder by its full name."""
-        return str(self.folder.resolve())
+    Threads wait together for a slow disk or network; where there is nothing to wait for, they only
+    slow each other down, and one inspects all.
+    """
+    ids = list(files)
+    seconds: list[float] = []
 
-    @property
-    def record(self) -> Path:
-        """Where it is written down what the files are like."""
-        return self.output.with_name(self.output.name + ".scan")
+    def inspect(image_id: int) -> tuple[int, tuple[State, Shape]]:
+        start = time.perf_counter()
+        state = read_state(files[image_id])
+        found = known.get(image_id)
+        if found is None or found[0] != state:
+            found = state, measure(image_id)
+        seconds.append(time.perf_counter() - start)
+        return image_id, found
 
-    def recall(self) -> Scan:
-        """What an interrupted run wrote down about the files."""
-        return recall_scan(self.record, self.origin)
-
-    def fill(self, scan: Scan, fill: Fill, title: str) -> int:
-        """Have every image of `scan` written that is not yet; the number of them.
-
-        `fill(writer, image_ids)` writes these images in any order, and yields once for each.
-        """
-        before = self.recall()
-        with StoreWriter(
-            self.output,
-            {image_id: (height, width) for image_id, (_, (_, height, width)) in scan.items()},
-            next(iter(scan.values()))[1][0],
-            source=f"{self.origin} ({len(scan)} files){self.details}",
-            backbone=self.backbone,
-            resize=self.resize,
-            stride=self.stride,
-            dtype=self.dtype,
-            force=self.force,
-            resume=True,
-            commit_bytes=self.commit_bytes,
-        ) as writer:
-            # before the new record: a file that changed since it was written is written again
-            writer.forget([n for n in writer.done if before.get(n) != scan[n]])
-            save_scan(self.record, self.origin, scan)
-            missing = [image_id for image_id in scan if image_id not in writer.done]
-            done = len(scan) - len(missing)
-            with tqdm(total=len(scan), initial=done, desc=title, unit="image") as bar:
-                for _ in fill(writer, missing):
-                    bar.update()
-        self.record.unlink()
-        return len(missing)
+    first = [inspect(image_id) for image_id in ids[:FILES_AT_A_TIME]]
+    useful = num_threads if min(seconds) > WORTH_WAITING else 1
+    others = run_threads(inspect, ids[FILES_AT_A_TIME:], useful, FILES_AT_A_TIME)
+    bar = tqdm(chain(first, others), total=len(ids), desc="scan", unit="image")
+    return dict(sorted(bar))
 
 
 def read_state(path: Path) -> State:
@@ -95,50 +77,58 @@ def read_state(path: Path) -> State:
     return status.st_size, status.st_mtime_ns
 
 
-def save_scan(record: Path, source: str, scan: Scan) -> None:
-    """Write down what the files of `source` are like, one row of six numbers each."""
+def fill_store(
+    output: Path,
+    folder: Path,
+    scan: Scan,
+    fill: Fill,
+    title: str,
+    details: str = "",
+    **options: Any,
+) -> int:
+    """Have every image of `scan` written that is not yet; the number of them.
+
+    `fill(writer, image_ids)` writes these images in any order, and yields once for each. `details`
+    say what the features depend on beside the files; `options` are those of StoreWriter.
+    """
+    record = record_file(output)
+    before = recall_scan(record, folder)
+    with StoreWriter(
+        output,
+        {image_id: (height, width) for image_id, (_, (_, height, width)) in scan.items()},
+        next(iter(scan.values()))[1][0],
+        source=f"{folder.resolve()} ({len(scan)} files){details}",
+        resume=True,
+        **options,
+    ) as writer:
+        # before the new record: a file that changed since it was written is written again
+        writer.forget([n for n in writer.done if before.get(n) != scan[n]])
+        save_scan(record, folder, scan)
+        missing = [image_id for image_id in scan if image_id not in writer.done]
+        done = len(scan) - len(missing)
+        with tqdm(total=len(scan), initial=done, desc=title, unit="image") as bar:
+            for _ in fill(writer, missing):
+                bar.update()
+    record.unlink()
+    return len(missing)
+
+
+def record_file(output: Path) -> Path:
+    """Where it is written down, while a store is made, what its source files are like."""
+    return output.with_name(output.name + ".scan")
+
+
+def save_scan(record: Path, folder: Path, scan: Scan) -> None:
+    """Write down what the files of a folder are like, one row of six numbers each."""
     rows = [[n, *state, *shape] for n, (state, shape) in scan.items()]
-    write_json(record, {"source": source, "files": rows})
+    write_json(record, {"source": str(folder.resolve()), "files": rows})
 
 
-def recall_scan(record: Path, source: str) -> Scan:
-    """What an interrupted run wrote down about `source`; empty when there is none."""
+def recall_scan(record: Path, folder: Path) -> Scan:
+    """What an interrupted run wrote down about a folder; empty when there is none."""
     try:
         found = read_json(record)
-        rows = found["files"] if found["source"] == source else []
+        rows = found["files"] if found["source"] == str(folder.resolve()) else []
         return {n: ((size, time), (f, h, w)) for n, size, time, f, h, w in rows}
     except (OSError, ValueError, KeyError, TypeError):
         return {}  # absent or damaged: the files are inspected, and copied, again
-
-
-def add_file(files: dict[int, Path], image_id: int, path: Path) -> None:
-    """Note whose file `path` is; raise when the id is too large or taken."""
-    if image_id > LARGEST_ID:
-        raise ValueError(f"{path}: an image id may be at most {LARGEST_ID}; rename the file")
-    if image_id in files:
-        raise ValueError(f"{path} and {files[image_id]} are the same image; keep one of them")
-    files[image_id] = path
-
-
-def inspect_files(
-    inspect: Callable[[int], Found], image_ids: Iterable[int], num_threads: int
-) -> dict[int, Found]:
-    """{image_id: inspect(image_id)} by ascending id, with a progress bar.
-
-    Threads wait together for a slow disk or network; where there is nothing to wait for, they only
-    hinder each other, and one inspected at all.
-    """
-    ids = list(image_ids)
-    seconds: list[float] = []
-
-    def pair(image_id: int) -> tuple[int, Found]:
-        start = time.perf_counter()
-        found = inspect(image_id)
-        seconds.append(time.perf_counter() - start)
-        return image_id, found
-
-    first = [pair(image_id) for image_id in ids[:FILES_AT_A_TIME]]
-    useful = num_threads if min(seconds, default=0) > WORTH_WAITING else 1
-    others = run_threads(pair, ids[FILES_AT_A_TIME:], useful, FILES_AT_A_TIME)
-    bar = tqdm(chain(first, others), total=len(ids), desc="scan", unit="image")
-    return dict(sorted(bar, key=lambda each: each[0]))

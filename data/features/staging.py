@@ -1,11 +1,12 @@
 """Copying a feature store to a disk of this machine before training, once for all its processes."""
 
 import os
+import shutil
 from pathlib import Path
 
 from tqdm import tqdm
 
-from data.features.header import Header, read_header
+from data.features.header import Header, open_store_file
 from data.io.atomic_files import atomic_write
 from data.io.disk_space import require_room
 from data.io.locks import FileLock
@@ -25,48 +26,34 @@ def stage_store(path: str | Path, folder: str | Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     if path.parent.resolve() == folder.resolve():
         return path
-    source = os.open(path, os.O_RDONLY)
-    try:
-        header = read_header(source, path)
-        name = name_copy(path, header)
-        target = folder / name
+    with open_store_file(path) as (source, header):
+        target = name_copy(path, folder, header)
         busy = f"waiting for another process that is copying {path} to {folder}"
-        with FileLock(folder / f".{name}.lock", busy, wait=True):
+        with FileLock(folder / f".{target.name}.lock", busy, wait=True):
             if not is_copy(target, header):
                 copy_file(source, header.file_bytes, target)
-    finally:
-        os.close(source)
     return target
 
 
-def name_copy(path: Path, header: Header) -> str:
-    """The name of a store's copy, which tells its contents."""
-    return f"{path.stem}-{header.metadata_checksum:08x}-{header.file_bytes}{path.suffix}"
+def name_copy(path: Path, folder: Path, header: Header) -> Path:
+    """Where a store's copy is; its name tells its contents."""
+    return folder / f"{path.stem}-{header.metadata_checksum:08x}-{header.file_bytes}{path.suffix}"
 
 
 def is_staged(path: Path, folder: Path) -> bool:
     """Whether a finished copy of the store is in the folder already."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        header = read_header(descriptor, path)
-    finally:
-        os.close(descriptor)
-    return path.parent.resolve() == folder.resolve() or is_copy(
-        folder / name_copy(path, header), header
-    )
+    with open_store_file(path) as (_, header):
+        here = path.parent.resolve() == folder.resolve()
+        return here or is_copy(name_copy(path, folder, header), header)
 
 
-def is_copy(target: Path, header: object) -> bool:
+def is_copy(target: Path, header: Header) -> bool:
     """True when `target` is a finished store with the same header: index, size and checksums."""
-    if not target.is_file():
-        return False
-    descriptor = os.open(target, os.O_RDONLY)
     try:
-        return read_header(descriptor, target) == header
-    except ValueError:
-        return False  # damaged: it is copied again
-    finally:
-        os.close(descriptor)
+        with open_store_file(target) as (_, found):
+            return found == header
+    except (FileNotFoundError, ValueError):
+        return False  # absent, or damaged and to be copied again
 
 
 def copy_file(source: int, num_bytes: int, target: Path) -> None:
@@ -77,13 +64,9 @@ def copy_file(source: int, num_bytes: int, target: Path) -> None:
     with (
         atomic_write(target) as temporary,
         open(temporary, "wb") as file,
-        tqdm(total=num_bytes, unit="B", unit_scale=True, desc=f"stage {target.name}") as bar,
+        os.fdopen(os.dup(source), "rb") as original,
+        tqdm.wrapattr(file, "write", num_bytes, desc=f"stage {target.name}") as counted,
     ):
-        offset = 0
-        while offset < num_bytes:
-            piece = os.pread(source, PIECE, offset)
-            if not piece:
-                raise ValueError(f"{target.name}: the original was truncated while it was copied")
-            file.write(piece)
-            offset += len(piece)
-            bar.update(len(piece))
+        shutil.copyfileobj(original, counted, PIECE)
+        if file.tell() != num_bytes:
+            raise ValueError(f"{target.name}: the original was changed while it was copied")

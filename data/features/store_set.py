@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from data.features.reader import FeatureStore
+from data.features.reader import FeatureStore, find_places
 from data.features.staging import stage_store
 
 
@@ -48,11 +48,8 @@ class StoreSet:
 
     def positions(self, image_ids: np.ndarray) -> np.ndarray:
         """Where each image (n,) stands in `image_ids`; raise when one is in no store."""
-        image_ids = np.asarray(image_ids, dtype=np.int64)
-        places: np.ndarray = np.searchsorted(self.image_ids, image_ids).clip(
-            max=len(self.image_ids) - 1
-        )
-        missing = np.unique(image_ids[self.image_ids[places] != image_ids])
+        places = find_places(self.image_ids, image_ids)
+        missing = np.unique(image_ids[places < 0])
         if len(missing):
             raise ValueError(
                 f"{len(missing)} images are not in {self.names()}, the first is {missing[0]}; "
@@ -64,17 +61,6 @@ class StoreSet:
         """The grids (n, 2), height and width, of images (n,)."""
         places = self.positions(image_ids)
         return np.stack([self.heights[places], self.widths[places]], axis=1)
-
-    def size(self, image_id: int) -> tuple[int, int]:
-        """The (height, width) of an image's grid."""
-        height, width = self.shapes(np.array([image_id]))[0].tolist()
-        return height, width
-
-    def rows(self, image_id: int) -> np.ndarray:
-        """An image's features (height·width, F)."""
-        place = int(self.positions(np.array([image_id]))[0])
-        store: FeatureStore = self.stores[self.numbers[place]]
-        return store.rows(image_id)
 
     def copy_rows(self, place: int, out: np.ndarray) -> None:
         """Copy the rows of the image at a position into `out` (L, F)."""

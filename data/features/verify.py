@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from data.features.manifest import Manifest, check_resize
+from data.features.manifest import Manifest
 from data.features.reader import FeatureStore
 from data.io.threads import choose_threads, run_threads
 from data.vqa.json_entries import name_ids
@@ -32,7 +32,6 @@ def verify_store(
     resize: Sequence[int] | None = None,
 ) -> Report:
     """Check manifest, counts and bounds, then every row, then that no question lacks its image."""
-    resize = check_resize(resize)
     with FeatureStore(path) as store:
         store.manifest.require(path, backbone, resize)
         num_questions = check_images(store, questions)
@@ -64,29 +63,23 @@ def check_images(store: FeatureStore, paths: Sequence[str | Path]) -> int:
 def check_rows(store: FeatureStore) -> None:
     """Read all rows; raise when some are not finite or not what was written, naming the images."""
 
-    def check(place: int) -> tuple[int, str, bool]:
-        rows = store.view(place)
-        row = None if store.dtype.is_finite(rows) else store.dtype.find_bad_row(rows)
-        bad = "" if row is None else f"{store.image_ids[place]} (row {row})"
-        return place, bad, zlib.crc32(rows.data) == store.checksums[place]
+    problems: dict[str, dict[int, str]] = {
+        "hold NaN or infinite features": {},
+        "do not match their checksum": {},
+    }
+    infinite, changed = problems.values()
 
-    bar = tqdm(
-        run_threads(check, range(len(store)), choose_threads(0)),
-        total=len(store),
-        desc=f"verify {store.path.name}",
-        unit="image",
-    )
-    infinite: dict[int, str] = {}
-    changed: dict[int, str] = {}
-    for place, bad, same in bar:
-        if bad:
-            infinite[place] = bad
-        elif not same:
-            changed[place] = str(store.image_ids[place])
-    for images, what in (
-        (infinite, "hold NaN or infinite features"),
-        (changed, "do not match their checksum"),
-    ):
+    def check(place: int) -> None:
+        rows, image_id = store.view(place), store.image_ids[place]
+        if not store.dtype.is_finite(rows):
+            infinite[place] = f"{image_id} (row {store.dtype.find_bad_row(rows)})"
+        elif zlib.crc32(rows.data) != store.checksums[place]:
+            changed[place] = str(image_id)
+
+    checked = run_threads(check, range(len(store)), choose_threads(0))
+    for _ in tqdm(checked, total=len(store), desc=f"verify {store.path.name}", unit="image"):
+        pass
+    for what, images in problems.items():
         if images:
             named = name_ids(images[place] for place in sorted(images))
             raise ValueError(

@@ -56,13 +56,20 @@ class StoreWriter:
         self.partial = self.path.with_name(self.path.name + ".partial")
         self.resume, self.commit_bytes = resume, commit_bytes
         self.num_features, self.dtype = num_features, DTYPES[dtype]
-        self.source, self.backbone = check_text("source", source), check_text("backbone", backbone)
-        self.resize, self.stride = check_resize(resize), stride
+        self.resize = check_resize(resize)
+        self.origin: dict[str, Any] = {  # fields of the manifest
+            "source": check_text("source", source),
+            "backbone": check_text("backbone", backbone),
+            "num_features": num_features,
+            "dtype": dtype,
+            "stride": stride,
+        }
         check_output_file(self.path, force)
-        self.image_ids, self.heights, self.widths = self.sort_sizes(sizes)
+        self.image_ids, self.heights, self.widths = self.sort_sizes(sizes, stride)
         cells = self.heights.astype(np.int64) * self.widths
         self.offsets = np.concatenate([[0], np.cumsum(cells)[:-1]])
         self.num_cells = int(cells.sum())
+        self.data_bytes = self.num_cells * num_features * self.dtype.num_bytes
         self.number = {image_id: n for n, image_id in enumerate(self.image_ids.tolist())}
         self.pending: list[tuple[int, int]] = []  # written, not yet known to be on disk
         self.pending_bytes = 0
@@ -72,14 +79,16 @@ class StoreWriter:
         self.committer = ThreadPoolExecutor(1, "commit")
         self.committing: Future[None] = self.committer.submit(lambda: None)
 
-    def sort_sizes(self, sizes: Mapping[int, tuple[int, int]]) -> tuple[np.ndarray, ...]:
+    def sort_sizes(
+        self, sizes: Mapping[int, tuple[int, int]], stride: int
+    ) -> tuple[np.ndarray, ...]:
         """Image ids (n,), heights and widths by ascending id, after checking every grid."""
         if not sizes:
             raise ValueError(f"{self.path}: there are no images to store")
         if self.num_features < 1:
             raise ValueError(f"{self.path}: a cell needs at least one feature")
         for image_id, (height, width) in sizes.items():
-            check_grid(image_id, height, width, self.resize, self.stride)
+            check_grid(image_id, height, width, self.resize, stride)
         image_ids = np.array(sorted(sizes), dtype=np.int64)
         grids = np.array([sizes[image_id] for image_id in image_ids.tolist()], dtype=np.int32)
         return image_ids, grids[:, 0], grids[:, 1]
@@ -87,22 +96,28 @@ class StoreWriter:
     def open(self) -> None:
         """Continue an unfinished file of the same contents, or begin a new one."""
         self.journal = Journal(self.path.with_name(self.path.name + ".journal"))
+        identity = self.identity()
         try:
             found, self.done = self.journal.read()
-            offset = found.pop("data_offset", None) if found else None
-            if self.resume and found and found != self.identity() and self.partial.exists():
+            # not said by older versions, which knew no others
+            found = {"dtype": DEFAULT.name, "stride": STRIDE, **found} if found else {}
+            offset = found.pop("data_offset", 0)
+            num_bytes = self.partial.stat().st_size if self.partial.exists() else 0
+            if self.resume and found and found != identity and num_bytes:
                 raise ValueError(
-                    f"{self.partial} was begun with {describe_change(found, self.identity())}; "
+                    f"{self.partial} was begun with {describe_change(found, identity)}; "
                     f"finish that, or delete it and {self.journal.path}"
                 )
-            begun = self.resume and found == self.identity() and self.is_whole(offset)
+            is_whole = num_bytes >= offset + self.data_bytes
+            begun = self.resume and found == identity and is_whole
             with write_errors_naming(self.partial):
                 if not begun or renew_file(*self.layout()) != offset:
                     self.done = {}
-                    offset = self.create()
-                    self.journal.start({**self.identity(), "data_offset": offset})
-            assert offset is not None
-            self.data_offset: int = offset
+                    require_room(self.path.parent, self.data_bytes, f"{self.path}")
+                    offset = create_file(*self.layout())
+                    synchronise(self.partial)
+                    self.journal.start({**identity, "data_offset": offset})
+            self.data_offset = int(offset)
             self.descriptor = os.open(self.partial, os.O_RDWR)
         except BaseException:
             self.journal.close(remove=not self.partial.exists())
@@ -111,36 +126,8 @@ class StoreWriter:
     def identity(self) -> dict[str, Any]:
         """What makes two unfinished files the same file."""
         grids = fingerprint(self.image_ids, self.heights, self.widths, np.zeros(0))
-        identity = {
-            "source": self.source,
-            "backbone": self.backbone,
-            "resize": None if self.resize is None else list(self.resize),
-            "num_features": self.num_features,
-            "grids": grids,
-        }
-        # not said of the defaults, so that files begun by older versions can be continued
-        if self.dtype != DEFAULT:
-            identity["dtype"] = self.dtype.name
-        if self.stride != STRIDE:
-            identity["stride"] = self.stride
-        return identity
-
-    def is_whole(self, data_offset: int | None) -> bool:
-        """True when the unfinished file is there with room for all rows."""
-        if data_offset is None or not self.partial.exists():
-            return False
-        return self.partial.stat().st_size >= data_offset + self.data_bytes
-
-    @property
-    def data_bytes(self) -> int:
-        return self.num_cells * self.num_features * self.dtype.num_bytes
-
-    def create(self) -> int:
-        """Make the file, index first, with room for the rows; return the byte where they begin."""
-        require_room(self.path.parent, self.data_bytes, f"{self.path}")
-        offset = create_file(*self.layout())
-        synchronise(self.partial)
-        return offset
+        resize = None if self.resize is None else list(self.resize)
+        return {**self.origin, "resize": resize, "grids": grids}
 
     def layout(self) -> tuple[Path, dict[str, np.ndarray], tuple[int, int], np.dtype]:
         """What the unfinished file is made of; checksums are filled in at the end."""
@@ -180,7 +167,7 @@ class StoreWriter:
                 return
             entries, self.pending, self.pending_bytes = self.pending, [], 0
             before, self.committing = self.committing, self.committer.submit(self.commit, entries)
-        before.result()  # a refusal of the disk ends the writing
+        before.result()  # raises when the disk did not take it
 
     def commit(self, entries: list[tuple[int, int]]) -> None:
         """Journal images only after their rows are on disk: a power cut may not leave holes."""
@@ -210,15 +197,11 @@ class StoreWriter:
             )
         checksums = np.array([self.done[n] for n in self.image_ids.tolist()], dtype=np.uint32)
         manifest = Manifest(
-            source=self.source,
-            backbone=self.backbone,
+            **self.origin,
             resize=self.resize,
             num_images=len(self.image_ids),
             num_cells=self.num_cells,
-            num_features=self.num_features,
             checksum=fingerprint(self.image_ids, self.heights, self.widths, checksums),
-            dtype=self.dtype.name,
-            stride=self.stride,
         )
         with write_errors_naming(self.path):
             with h5py.File(self.partial, "r+", locking=False) as file:
@@ -251,12 +234,10 @@ class StoreWriter:
 
 def describe_change(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     """The fields in which two identities of unfinished files differ, with both values."""
-    defaults = {"dtype": DEFAULT.name, "stride": STRIDE}
-    old, new = {**defaults, **found}, {**defaults, **wanted}
-    changed = [name for name in {**wanted, **found} if old.get(name) != new.get(name)]
     return " and ".join(
         "other grids (image ids, rows and columns)"
         if name == "grids"
-        else f"{name} {old.get(name)}, not {new.get(name)}"
-        for name in changed
+        else f"{name} {found.get(name)}, not {wanted.get(name)}"
+        for name in {**wanted, **found}
+        if found.get(name) != wanted.get(name)
     )

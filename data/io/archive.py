@@ -1,4 +1,4 @@
-"""Unpacking zip archives that one need not trust."""
+"""Unpacking zip archives from untrusted sources."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ def extract(
 def choose_members(
     opened: zipfile.ZipFile, archive: Path, rename: Callable[[str], str | None]
 ) -> dict[str, zipfile.ZipInfo]:
-    """The files of an archive by the name they will have, after refusing every dangerous one."""
+    """The files of an archive by the name they will have; a dangerous one raises."""
     chosen: dict[str, zipfile.ZipInfo] = {}
     for member in opened.infolist():
         if member.is_dir():
@@ -90,15 +90,11 @@ def copy_member(
     opened: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, archive: Path
 ) -> None:
     """Copy one file; it must have exactly the announced size."""
-    written = 0
     with opened.open(member) as source, open(target, "wb") as file:
-        while block := source.read(BLOCK):
-            written += len(block)
-            if written > member.file_size:
-                break
-            file.write(block)
+        shutil.copyfileobj(source, file, BLOCK)  # zipfile gives no more than was announced
         file.flush()
         os.fsync(file.fileno())
+        written = file.tell()
     if written != member.file_size:
         raise ValueError(
             f"{archive}: member '{member.filename}' does not have the {member.file_size} bytes it "

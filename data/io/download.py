@@ -3,6 +3,7 @@
 import http.client
 import os
 import re
+import shutil
 import time
 import urllib.error
 import urllib.request
@@ -92,11 +93,11 @@ def fetch_rest(url: str, part: Path) -> bool:
 
 def append(response: Any, part: Path, start: int, total: int | None, name: str) -> None:
     """Copy what arrives after the first `start` bytes of `part`; on an error that stays."""
-    bar = tqdm(desc=name, initial=start, total=total, unit="B", unit_scale=True)
-    with bar, open(part, "ab") as file:
-        while block := response.read(BLOCK):
-            file.write(block)
-            bar.update(len(block))
+    with (
+        open(part, "ab") as file,
+        tqdm.wrapattr(file, "write", total, initial=start, desc=name) as counted,
+    ):
+        shutil.copyfileobj(response, counted, BLOCK)
 
 
 def read_extent(response: Any, have: int) -> tuple[int, int | None]:

@@ -1,5 +1,7 @@
 """Image files: decoded with an error that names the file, and their size as one sees them."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,22 +15,17 @@ QUARTER_TURNS = (5, 6, 7, 8)  # orientations that exchange the sides
 
 def read_image(path: str | Path) -> Image.Image:
     """A decoded image; a broken one raises an error that names the file."""
-    try:
+    with errors_naming(path):
         image = Image.open(path)
         image.load()
-    except Exception as error:  # PIL raises whatever a damaged file leads to
-        raise unreadable(path, error) from None
     return image
 
 
 def upright_size(path: str | Path) -> tuple[int, int]:
     """Width and height as seen, EXIF orientation applied, read from the header alone."""
-    try:
-        with Image.open(path) as image:
-            turned = image.getexif().get(ORIENTATION) in QUARTER_TURNS
-            width, height = image.size
-    except Exception as error:
-        raise unreadable(path, error) from None
+    with errors_naming(path), Image.open(path) as image:
+        turned = image.getexif().get(ORIENTATION) in QUARTER_TURNS
+        width, height = image.size
     return (height, width) if turned else (width, height)
 
 
@@ -44,8 +41,13 @@ def to_rgb(image: Image.Image) -> Image.Image:
     return image.convert("RGB")
 
 
-def unreadable(path: str | Path, error: Exception) -> ValueError | FileNotFoundError:
-    """The one sentence about an image that cannot be decoded."""
-    if isinstance(error, FileNotFoundError):
-        return FileNotFoundError(f"{path} does not exist; expected an image")
-    return ValueError(f"{path} is not a readable image: {error or type(error).__name__}")
+@contextlib.contextmanager
+def errors_naming(path: str | Path) -> Iterator[None]:
+    """Turn whatever PIL raises on a damaged file into a sentence that names it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} does not exist; expected an image") from None
+    except Exception as error:
+        problem = str(error) or type(error).__name__
+        raise ValueError(f"{path} is not a readable image: {problem}") from None

@@ -28,14 +28,14 @@ def run_threads(
     A thread takes several items `at_a_time` where handing over each alone would cost too much.
     """
     running: set[Future[list[Result]]] = set()
-    over = Event()
+    remaining, over = iter(items), Event()
 
     def work_through(part: list[Item]) -> list[Result]:
         return [work(item) for item in part if not over.is_set()]
 
     with ThreadPoolExecutor(num_threads) as pool:
         try:
-            for part in batched(items, at_a_time):
+            while part := list(islice(remaining, at_a_time)):
                 running.add(pool.submit(work_through, part))
                 if len(running) >= 4 * num_threads:
                     done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -46,10 +46,3 @@ def run_threads(
         finally:
             over.set()
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-def batched(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """The items in lists of that length, the last one shorter."""
-    remaining = iter(items)
-    while part := list(islice(remaining, size)):
-        yield part

@@ -1,6 +1,7 @@
 """What torch.save wrote, read back without running any code that is in it."""
 
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,14 @@ import torch
 
 def read_saved(path: Path, what: str) -> Any:
     """The content of a file, tensors mapped where that can be; an absent file raises as it does."""
+    load = partial(torch.load, path, map_location="cpu", weights_only=True)
     try:
         try:
-            return load(path, mapped=True)
+            return load(mmap=True)
         except RuntimeError:
             if zipfile.is_zipfile(path):
                 raise
-            return load(path, mapped=False)  # written before torch 1.6
+            return load()  # written before torch 1.6, which cannot be mapped
     except FileNotFoundError:
         raise
     except Exception as error:  # torch.load raises whatever a damaged pickle leads to
@@ -24,8 +26,3 @@ def read_saved(path: Path, what: str) -> Any:
             f"{path} cannot be read as {what} ({reason}): it is damaged, or torch.save did not "
             "write it; copy or download it again"
         ) from None
-
-
-def load(path: Path, mapped: bool) -> Any:
-    """The content of a file as torch reads it."""
-    return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)

@@ -5,7 +5,7 @@ from PIL import Image, ImageDraw
 
 from data.backbones.patch.colors import PROTOTYPES
 from data.backbones.patch.descriptor import CELL
-from data.backbones.patch.outlines import rotate, trace_outline
+from data.backbones.patch.outlines import OUTLINES, rotate
 from data.shapes.scene import Scene, Thing
 
 SMOOTHING = 3  # drawn this many times larger, then reduced
@@ -36,7 +36,7 @@ def paste_thing(picture: Image.Image, thing: Thing) -> None:
     draw = ImageDraw.Draw(cover)
     centre = np.array([thing.column * CELL - left, thing.row * CELL - top]) * SMOOTHING
     radius = thing.radius * CELL * SMOOTHING
-    outline = centre + radius * rotate(trace_outline(thing.shape), thing.angle)
+    outline = centre + radius * rotate(OUTLINES[thing.shape], thing.angle)
     draw.polygon([tuple(point) for point in outline.tolist()], fill=255)
     color = tuple(min(max(value + thing.shade, 0), 255) for value in PROTOTYPES[thing.color])
     picture.paste(color, (left, top), cover.reduce(SMOOTHING))

@@ -10,8 +10,7 @@ from tqdm import tqdm
 from data.batching.batch import Batch
 from data.batching.examples import Examples, build_examples
 from data.batching.loader import Loader
-from data.batching.sampler import evaluation_pieces
-from data.batching.split import Split
+from data.batching.sampler import evaluation_batches
 from data.features.store_set import StoreSet, open_stores
 from data.human_attention.controls import derange
 from data.shapes.metadata import QuestionMetadata, read_question_metadata
@@ -82,10 +81,13 @@ def make_loader(
     examples: Examples, stores: StoreSet, words: Words, runtime: Runtime, device: torch.device
 ) -> Loader:
     """A loader for evaluation, which reads each image once for all its questions."""
-    return Split(examples, stores).loader(
-        words,
+    return Loader(
+        stores,
+        examples,
+        len(words.answers),
         share_images=True,
         num_threads=runtime.loader_threads,
+        keep=2,
         pin=device.type == "cuda",
     )
 
@@ -94,15 +96,15 @@ def iterate_split(
     loader: Loader, batch_size: int, mixing: str, world: World, show_progress: bool = False
 ) -> Iterator[Batch]:
     """This process's batches of a split, with a bar over them where it is asked for."""
-    pieces = evaluation_pieces(
+    micro_batches = evaluation_batches(
         loader.examples.image_ids, loader.shapes, batch_size, world.rank, world.size, mixing
     )
     with tqdm(
-        total=sum(len(piece.rows) for piece in pieces),
+        total=sum(len(each.rows) for each in micro_batches),
         desc="answering",
         unit="question",
         disable=not (show_progress and world.is_first),
     ) as bar:
-        for batch in loader.iterate(pieces):
+        for batch in loader.iterate(micro_batches):
             yield batch
             bar.update(len(batch.question_ids))

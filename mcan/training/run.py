@@ -3,8 +3,10 @@
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from data.batching.examples import load_examples
+from data.batching.loader import Loader
 from data.batching.sampler import TrainingBatches
-from data.batching.split import open_split
+from data.features.store_set import open_stores
 from data.text.word_lists import Words
 from data.vqa.data_folder import DataFolder
 from mcan.evaluation.evaluation_split import EvaluationSplit, open_evaluation_split
@@ -115,18 +117,16 @@ def open_training_data(
 ) -> TrainingData:
     """The training split: its questions, its features, and which of them make a batch."""
     runtime = settings.runtime
-    split = open_split(
-        folder, settings.train_split, words, reader=runtime.reader, stage_to=runtime.stage_to
+    loader = Loader(
+        open_stores(folder.stores(settings.train_split), runtime.reader, runtime.stage_to),
+        load_examples(folder, settings.train_split, words),
+        len(words.answers),
+        num_threads=runtime.loader_threads,
+        keep=runtime.micro_batches + 1,
+        pin=world.device.type == "cuda",
     )
     sampler = TrainingBatches(
-        split.shapes, settings.optim.batch_size, settings.seed, runtime.mixing
-    )
-    loader = split.loader(
-        words,
-        share_images=False,
-        num_threads=runtime.loader_threads,
-        micro_batches=runtime.micro_batches,
-        pin=world.device.type == "cuda",
+        loader.shapes, settings.optim.batch_size, settings.seed, runtime.mixing
     )
     return TrainingData(loader, sampler, world, runtime.micro_batches)
 

@@ -29,9 +29,11 @@ class TrainingData:
     def batches(self, epoch: int, first_step: int) -> Iterator[Sequence[Batch]]:
         """The micro-batches of each step of an epoch, from a step within it on."""
         world, number = self.world, self.num_micro_batches
-        pieces = self.sampler.pieces(epoch, first_step, world.rank, world.size, number)
+        micro_batches = self.sampler.micro_batches(
+            epoch, first_step, world.rank, world.size, number
+        )
         step: list[Batch] = []
-        for batch in self.loader.iterate(pieces):
+        for batch in self.loader.iterate(micro_batches):
             step.append(batch)
             if len(step) == number:
                 yield step

@@ -189,8 +189,8 @@ FORMATS = [
     Format(
         "record of a scan",
         "store.h5.scan",
-        lambda path: save_scan(path, "a", SCAN),
-        lambda path: recall_scan(path, "a"),
+        lambda path: save_scan(path, Path("a"), SCAN),
+        lambda path: recall_scan(path, Path("a")),
     ),
     Format("journal", "store.h5.journal", write_text(JOURNAL), read_journal, check_journal),
     Format(

@@ -9,7 +9,7 @@ import torch
 
 import attention
 import mcan
-from data.batching.sampler import Piece
+from data.batching.sampler import MicroBatch
 from mcan.runtime.distributed import World
 from mcan.training.step import Stepper
 from tests.mcan.training.small_steps import (
@@ -31,9 +31,11 @@ def build(device: torch.device, head: str = "multimodal", dropout: float = 0.0) 
     return mcan.MCAN(SIZES, attention.build(head), dropout).to(device)
 
 
-def take_pinned(piece: Piece, device: torch.device, broken: tuple[int, ...] = ()) -> SmallBatch:
+def take_pinned(
+    micro_batch: MicroBatch, device: torch.device, broken: tuple[int, ...] = ()
+) -> SmallBatch:
     """A batch of float16 features, in pinned memory for a GPU."""
-    batch = take(piece, broken)
+    batch = take(micro_batch, broken)
     changed = {"features": batch.features.half()}
     if device.type == "cuda":
         names = ("features", "tokens", "targets", "question_ids")

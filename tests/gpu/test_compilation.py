@@ -6,7 +6,7 @@ tests/mcan/runtime/test_compilation.py shows the same on the CPU.
 import pytest
 import torch
 
-from data.batching.sampler import Piece
+from data.batching.sampler import MicroBatch
 from mcan.runtime.compilation import compile_layers
 from tests.gpu.device_steps import start, synchronisation_forbidden, take_pinned
 from tests.mcan.runtime.compiled_models import (
@@ -47,7 +47,7 @@ def test_results_and_gradients_equal_those_of_plain_layers_on_many_grids():
 def test_a_compiled_step_learns_without_synchronisation(dtype):
     model, stepper = start(GPU, "multimodal", dtype=dtype, dropout=0.1)
     compile_layers(model, GPU)
-    batches = [take_pinned(Piece(ROWS, 1 / len(ROWS)), GPU)]
+    batches = [take_pinned(MicroBatch(ROWS, 1 / len(ROWS)), GPU)]
     results = [stepper.step(batches, step, rate=2e-3, stop=False).read() for step in range(20)]
     with synchronisation_forbidden(GPU):
         pending = [stepper.step(batches, step, rate=2e-3, stop=False) for step in range(20, 40)]

@@ -17,9 +17,9 @@ def stores(tmp_path):
     return open_stores([tmp_path / "a.h5"])
 
 
-def pieces(loader):
+def micro_batches(loader):
     batches = TrainingBatches(loader.shapes, 3, seed=0, mixing="all")
-    return [piece for epoch in range(3) for piece in batches.pieces(epoch)]
+    return [each for epoch in range(3) for each in batches.micro_batches(epoch)]
 
 
 @pytest.mark.parametrize("num_threads", [0, 2])
@@ -28,12 +28,12 @@ def test_late_copies_of_a_busy_gpu_hold_the_right_batches(device, stores, num_th
     plain = Loader(stores, ask(IMAGES), num_answers=4, num_threads=0)
     expected = [
         (batch.features.clone(), batch.tokens.clone(), batch.targets.clone())
-        for batch in plain.iterate(pieces(plain))
+        for batch in plain.iterate(micro_batches(plain))
     ]
     is_cuda = device.type == "cuda"
     loader = Loader(stores, ask(IMAGES), num_answers=4, num_threads=num_threads, pin=is_cuda)
     copies = []
-    for batch in loader.iterate(pieces(loader)):
+    for batch in loader.iterate(micro_batches(loader)):
         assert batch.features.is_pinned() == is_cuda
         if is_cuda:
             torch.cuda._sleep(20_000_000)  # cycles: about ten milliseconds

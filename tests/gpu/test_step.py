@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import attention
-from data.batching.sampler import Piece
+from data.batching.sampler import MicroBatch
 from mcan.cost.operations import OperationLog
 from mcan.runtime.distributed import World
 from tests.gpu.device_steps import (
@@ -20,7 +20,7 @@ from tests.small_runs import assert_same
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
 ROWS = GLOBAL_BATCHES[0]
-HALVES = [Piece(ROWS[:3], 1 / len(ROWS)), Piece(ROWS[3:], 1 / len(ROWS))]
+HALVES = [MicroBatch(ROWS[:3], 1 / len(ROWS)), MicroBatch(ROWS[3:], 1 / len(ROWS))]
 STEPS = range(6)  # every number of components is drawn in one of them
 MOST_OPERATIONS = 500  # some are several kernels, and a stream queues a thousand without blocking
 
@@ -35,7 +35,7 @@ def test_the_steps_cover_every_number_of_components():
 def test_a_step_does_not_synchronise(device, head, dtype):
     """After a first round, which fills the caches for the grid shapes."""
     _, stepper = start(device, head, dtype=dtype, dropout=0.1, clip=5.0)
-    batches = [take_pinned(piece, device) for piece in HALVES]
+    batches = [take_pinned(micro_batch, device) for micro_batch in HALVES]
     for step in STEPS:
         stepper.step(batches, step, rate=1e-3, stop=False).read()
     with synchronisation_forbidden(device):
@@ -54,7 +54,7 @@ def test_a_step_returns_while_the_device_is_still_busy(device, head):
     model, stepper = start(device, head)
     if head == "multimodal":
         model.pool_image.head.train_iterations = 1
-    batch = take_pinned(Piece(ROWS, 1 / len(ROWS)), device)
+    batch = take_pinned(MicroBatch(ROWS, 1 / len(ROWS)), device)
     step = next(s for s in STEPS if attention.seeding.training_draw(0, s, 4)[0] == 4)
     for _ in range(3):
         stepper.step([batch], step, rate=1e-3, stop=False).read()
@@ -76,7 +76,7 @@ def test_a_step_returns_while_the_device_is_still_busy(device, head):
 
 @pytest.mark.parametrize("head", attention.available())
 def test_bfloat16_learns_like_float32(device, head):
-    batch = take_pinned(Piece(ROWS, 1 / len(ROWS)), device)
+    batch = take_pinned(MicroBatch(ROWS, 1 / len(ROWS)), device)
     losses, gradients = {}, {}
     for dtype in (torch.float32, torch.bfloat16):
         model, stepper = start(device, head, dtype=dtype)
@@ -94,8 +94,8 @@ def test_bfloat16_learns_like_float32(device, head):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_a_non_finite_loss_changes_no_weight(device, dtype):
     model, stepper = start(device, "multimodal", dtype=dtype)
-    good = take_pinned(Piece(ROWS, 1 / len(ROWS)), device)
-    bad = take_pinned(Piece(ROWS, 1 / len(ROWS)), device, broken=(2,))
+    good = take_pinned(MicroBatch(ROWS, 1 / len(ROWS)), device)
+    bad = take_pinned(MicroBatch(ROWS, 1 / len(ROWS)), device, broken=(2,))
     stepper.step([good], 0, rate=1e-3, stop=False)
     weights = {name: weight.clone() for name, weight in model.state_dict().items()}
     moments = [state["exp_avg"].clone() for state in stepper.optimizer.state.values()]
@@ -119,7 +119,7 @@ def test_a_gpu_takes_the_same_steps_as_the_cpu():
 @pytest.mark.parametrize("head", attention.available())
 def test_predictions_equal_those_of_the_cpu(device, head):
     """In float64, at test time: K* is selected from the same likelihoods."""
-    batch = take_pinned(Piece(ROWS, 1.0), torch.device("cpu"))
+    batch = take_pinned(MicroBatch(ROWS, 1.0), torch.device("cpu"))
     outputs = []
     for place in (device, torch.device("cpu")):
         model = build(place, head).double().eval()

@@ -1,4 +1,3 @@
-import json
 import os
 import re
 import signal
@@ -8,47 +7,44 @@ import time
 
 import pytest
 
+from scripts import features, verify_features
 from tests.data.features.sample_features import write_pth
-from tests.data.vqa.official_files import real_folder
+from tests.data.vqa.official_files import make_question, real_folder, write_questions
+from tests.small_models import run_here
 from tests.small_runs import ROOT
 
 
-def run(*words):
-    return subprocess.run(
-        [sys.executable, "-m", *words], capture_output=True, text=True, check=False, timeout=180
-    )
+def run(main, *words):
+    """What a command prints that ends well."""
+    code, printed, error = run_here(main, *words, quiet=[])
+    assert code == 0, error
+    return printed
 
 
 def test_convert_then_verify_then_a_damaged_store_ends_with_one_sentence(tmp_path):
     write_pth(tmp_path / "pth", 3)
     output = tmp_path / "out" / "a.h5"
-    made = run(
-        "scripts.features", f"source={tmp_path / 'pth'}", f"output={output}", "backbone=X-101"
-    )
-    assert made.returncode == 0, made.stderr
-    assert "3 images (3 copied now)" in made.stdout
-    questions = tmp_path / "q.json"
-    entries = [{"question_id": n, "image_id": n, "question": "what?"} for n in (1, 11, 21)]
-    questions.write_text(json.dumps({"data_subtype": "val2014", "questions": entries}))
-    verified = run("scripts.verify_features", f"store={output}", f"questions={questions}")
-    assert verified.returncode == 0, verified.stderr
-    assert "is valid" in verified.stdout
-    assert "backbone  X-101, resize 600/1000, 4 features" in verified.stdout
-    assert "questions 3, each with its image" in verified.stdout
+    printed = run(features.main, f"source={tmp_path}/pth", f"output={output}", "backbone=X-101")
+    assert "3 images (3 copied now)" in printed
+    entries = [make_question(n, image_id=n) for n in (1, 11, 21)]
+    questions = write_questions(tmp_path / "q.json", entries)
+    printed = run(verify_features.main, f"store={output}", f"questions={questions}")
+    assert "is valid" in printed
+    assert "backbone  X-101, resize 600/1000, 4 features" in printed
+    assert "questions 3, each with its image" in printed
     os.truncate(output, output.stat().st_size - 1)
-    damaged = run("scripts.verify_features", f"store={output}")
-    assert damaged.returncode == 2
-    assert damaged.stderr.count("\n") == 1
-    assert damaged.stderr.startswith(f"error: {output} has ")
+    code, _, error = run_here(verify_features.main, f"store={output}", quiet=[])
+    assert code == 2
+    assert error.count("\n") == 1
+    assert error.startswith(f"error: {output} has ")
 
 
 def test_a_folder_that_is_not_there_ends_with_exit_code_2(tmp_path):
-    done = run("scripts.features", f"source={tmp_path / 'pth'}", f"output={tmp_path / 'a.h5'}")
-    assert done.returncode == 2
-    assert (
-        done.stderr
-        == f"error: {tmp_path / 'pth'} is not a folder; expected one of <image_id>.pth files\n"
-    )
+    source = tmp_path / "pth"
+    words = [f"source={source}", f"output={tmp_path / 'a.h5'}"]
+    code, _, error = run_here(features.main, *words, quiet=[])
+    assert code == 2
+    assert error == f"error: {source} is not a folder; expected one of <image_id>.pth files\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -89,25 +85,15 @@ def test_an_interrupted_conversion_shows_no_traceback_and_goes_on(tmp_path):
     assert child.returncode == 130
     assert "Traceback" not in error
     assert error.endswith("interrupted\n")
-    again = run("scripts.features", *words)
-    assert again.returncode == 0, again.stderr
-    copied = int(re.search(r"\((\d+) copied now\)", again.stdout)[1])
-    assert 0 < copied < 12
+    copied = re.search(r"\((\d+) copied now\)", run(features.main, *words))
+    assert 0 < int(copied[1]) < 12
 
 
 @pytest.mark.real
 def test_a_real_question_file_finds_all_its_images(tmp_path):
-    folder = real_folder()
-    made = run(
-        "scripts.features",
-        f"source={folder / 'features' / 'val2014'}",
-        f"output={tmp_path / 'a.h5'}",
-        "resize=[384,640]",
-    )
-    assert made.returncode == 0, made.stderr
+    folder, output = real_folder(), tmp_path / "a.h5"
+    source = folder / "features" / "val2014"
+    run(features.main, f"source={source}", f"output={output}", "resize=[384,640]")
     questions = folder / "v2_OpenEnded_mscoco_val2014_questions.json"
-    verified = run(
-        "scripts.verify_features", f"store={tmp_path / 'a.h5'}", f"questions={questions}"
-    )
-    assert verified.returncode == 0, verified.stderr
-    assert "questions 255, each with its image" in verified.stdout
+    printed = run(verify_features.main, f"store={output}", f"questions={questions}")
+    assert "questions 255, each with its image" in printed

@@ -27,24 +27,24 @@ NUM_FEATURES = (
 )
 
 
-def choose_grid(width: int, height: int, cell: int = CELL) -> tuple[int, int]:
+def choose_grid(width: int, height: int) -> tuple[int, int]:
     """Rows and columns for an image of this size in pixels.
 
     The image is scaled so that its short side has 8 to 10 cells and its long side at most 16; an
     image that already has is not scaled. Nine cells per side, and eight by eight, are avoided:
     there the cells are out of step with the 10×10 basis functions of continuous attention.
     """
-    short = min(width, height) / cell
-    scale = min(max(SHORTEST / short, 1.0), LARGEST_SHORT / short) / cell
+    short = min(width, height) / CELL
+    scale = min(max(SHORTEST / short, 1.0), LARGEST_SHORT / short) / CELL
     sides = [min(max(round(side * scale), SHORTEST), LONGEST) for side in (height, width)]
     rows, columns = (10 if side == 9 else side for side in sides)
     return (10, 10) if rows == columns == 8 else (rows, columns)
 
 
-def describe(image: Image.Image, cell: int = CELL) -> np.ndarray:
+def describe(image: Image.Image) -> np.ndarray:
     """Describe every cell of an image, (h, w, NUM_FEATURES) float32; any mode and size will do."""
     image = to_rgb(image)
-    rows, columns = choose_grid(*image.size, cell)
+    rows, columns = choose_grid(*image.size)
     size = (columns * CELL, rows * CELL)
     if image.size != size:
         image = image.resize(size, Image.Resampling.BILINEAR)
@@ -70,9 +70,9 @@ def describe(image: Image.Image, cell: int = CELL) -> np.ndarray:
 def typical_values() -> tuple[np.ndarray, np.ndarray]:
     """Typical mean and deviation of every feature over scenes of coloured shapes, (NUM_FEATURES,).
 
-    They bring all features to one scale: few cells hold an object, and as plain fractions those
-    would drown in the background. What an object is speaks louder still: a network learns the names
-    of shapes far later than those of colours otherwise, which many more features tell.
+    They bring all features to one scale: few cells hold an object, and without it the background
+    would dominate. Features of what an object is are scaled up further: otherwise a network learns
+    the names of shapes far later than those of colours, which many more features tell.
     """
     hues, greys = len(NAMES) - NUM_GREYS, NUM_GREYS
     blocks = [  # number of features, mean, deviation
@@ -122,7 +122,7 @@ def pool_responses(responses: np.ndarray) -> np.ndarray:
 def describe_peaks(responses: np.ndarray, names: np.ndarray, background: int) -> np.ndarray:
     """What object lies at each cell, (2+S+R+C, h, w); zero where none does.
 
-    The first number marks the one cell that holds an object's centre, however it straddles the
+    The first number marks the one cell that holds an object's centre, wherever it lies on the
     grid; the others say how well the object covers the cell, and what it is.
     """
     num_radii, num_shapes, height, width = responses.shape

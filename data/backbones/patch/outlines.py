@@ -1,17 +1,8 @@
 """Outlines of the named shapes: what the scenes draw and what the patch descriptor looks for."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 Outline = np.ndarray  # (n, 2) x to the right, y downwards, within [-1, 1]
-
-SHAPES = ("circle", "square", "triangle", "cross", "star", "heart")
-
-
-def trace_outline(shape: str) -> Outline:
-    """The polygon of a shape, (n, 2)."""
-    return _TRACERS[shape]()
 
 
 def rotate(outline: Outline, degrees: float) -> Outline:
@@ -21,11 +12,37 @@ def rotate(outline: Outline, degrees: float) -> Outline:
     return outline @ turn
 
 
+def trace_polar(radius: np.ndarray, angle: np.ndarray) -> Outline:
+    """The polygon through points given by their distance from the centre and their angle."""
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+
+
+def trace_heart(t: np.ndarray) -> Outline:
+    """The curve of a heart at parameters from 0 to 2π."""
+    x = 16 * np.sin(t) ** 3
+    y = 13 * np.cos(t) - 5 * np.cos(2 * t) - 2 * np.cos(3 * t) - np.cos(4 * t)
+    return np.stack([x / 16.5, -(y + 2.5) / 15.5], axis=1)
+
+
+_TURN = np.linspace(0, 2 * np.pi, 48, endpoint=False)
+_ARM = np.array([[0.33, -1.0], [0.33, -0.33], [1.0, -0.33]])  # a quarter of the cross
+
+OUTLINES: dict[str, Outline] = {
+    "circle": trace_polar(np.ones(48), _TURN),
+    "square": 0.86 * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]),
+    "triangle": np.array([[0.0, -0.95], [1.0, 0.8], [-1.0, 0.8]]),
+    "cross": np.concatenate([rotate(_ARM, 90.0 * quarter) for quarter in range(4)]),
+    "star": trace_polar(np.tile([1.0, 0.42], 5), np.arange(10) * np.pi / 5 - np.pi / 2),
+    "heart": trace_heart(_TURN),
+}
+SHAPES = tuple(OUTLINES)
+
+
 def fill_mask(shape: str, radius: float, size: int, samples: int = 4) -> np.ndarray:
     """Coverage in [0, 1] of every pixel of a (size, size) window by a shape at its centre."""
     fine = (np.arange(size * samples) + 0.5) / samples - size / 2
     x, y = np.meshgrid(fine / radius, fine / radius)
-    inside = contains(trace_outline(shape), x, y)
+    inside = contains(OUTLINES[shape], x, y)
     return inside.reshape(size, samples, size, samples).mean(axis=(1, 3)).astype(np.float32)
 
 
@@ -38,45 +55,3 @@ def contains(outline: Outline, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         crosses = (y1 > y) != (y2 > y)
         inside ^= crosses & (x < x1 + (y - y1) * (x2 - x1) / (y2 - y1))
     return inside
-
-
-def _trace_circle() -> Outline:
-    angle = np.linspace(0, 2 * np.pi, 48, endpoint=False)
-    return np.stack([np.cos(angle), np.sin(angle)], axis=1)
-
-
-def _trace_square() -> Outline:
-    return 0.86 * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
-
-
-def _trace_triangle() -> Outline:
-    return np.array([[0.0, -0.95], [1.0, 0.8], [-1.0, 0.8]])
-
-
-def _trace_cross() -> Outline:
-    arm = 0.33
-    quarter = np.array([[arm, -1.0], [arm, -arm], [1.0, -arm]])
-    return np.concatenate([rotate(quarter, 90.0 * turn) for turn in range(4)])
-
-
-def _trace_star() -> Outline:
-    angle = np.arange(10) * np.pi / 5 - np.pi / 2
-    radius = np.where(np.arange(10) % 2 == 0, 1.0, 0.42)
-    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
-
-
-def _trace_heart() -> Outline:
-    t = np.linspace(0, 2 * np.pi, 48, endpoint=False)
-    x = 16 * np.sin(t) ** 3
-    y = 13 * np.cos(t) - 5 * np.cos(2 * t) - 2 * np.cos(3 * t) - np.cos(4 * t)
-    return np.stack([x / 16.5, -(y + 2.5) / 15.5], axis=1)
-
-
-_TRACERS: dict[str, Callable[[], Outline]] = {
-    "circle": _trace_circle,
-    "square": _trace_square,
-    "triangle": _trace_triangle,
-    "cross": _trace_cross,
-    "star": _trace_star,
-    "heart": _trace_heart,
-}

@@ -67,13 +67,8 @@ def sum_windows(values: np.ndarray, half: int) -> np.ndarray:
 
 def spread_maximum(values: np.ndarray, reach: int) -> np.ndarray:
     """Highest value within `reach` pixels along both axes of every pixel, (H, W)."""
-    window = 2 * reach + 1
     for _ in range(2):
-        size = len(values)
-        highest = np.pad(values, ((reach, reach), (0, 0)), constant_values=-np.inf)
-        span = 1
-        while 2 * span <= window:
-            highest = np.maximum(highest[:-span], highest[span:])
-            span *= 2
-        values = np.maximum(highest[:size], highest[window - span : window - span + size]).T
+        padded = np.pad(values, ((reach, reach), (0, 0)), constant_values=-np.inf)
+        shifted = (padded[start : start + len(values)] for start in range(2 * reach + 1))
+        values = functools.reduce(np.maximum, shifted).T
     return values

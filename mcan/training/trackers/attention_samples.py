@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from data.batching.sampler import Piece
+from data.batching.sampler import MicroBatch
 from mcan.evaluation.attention_maps import map_attention
 from mcan.runtime.distributed import World
 from mcan.training.step import StepResult
@@ -41,7 +41,7 @@ class AttentionSamples:
         run, loader = self.run, self.run.validation.loader
         for row in self.rows:
             height, width = loader.shapes[row].tolist()
-            batches = loader.iterate([Piece(np.array([row]), 1.0)])
+            batches = loader.iterate([MicroBatch(np.array([row]), 1.0)])
             maps = map_attention(run.model, batches, height * width, self.alone, run.dtype)
             cells = maps.cells[0].reshape(height, width).numpy()
             grey = np.round(255 * cells / cells.max()).astype(np.uint8)

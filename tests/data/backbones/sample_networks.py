@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional
 
 State = dict[str, torch.Tensor]
+SMALL = (64, 107)  # 600/1000, smaller: a test is about rounding and order, not about many pixels
 
 
 @dataclass(frozen=True)

@@ -23,40 +23,18 @@ from data.backbones.weights import fetch_weights, file_key, fingerprint
 from data.io.images import read_image
 from tests.data.backbones.sample_networks import (
     LAYOUTS,
+    SMALL,
     blank_state,
     draw_state,
     list_keys,
     run_plainly,
     save_checkpoint,
 )
+from tests.data.backbones.sample_pictures import draw, turned
 from tests.data.vqa.official_files import real_folder
 
-SMALL = (64, 107)  # 600/1000, smaller: a test is about rounding and order, not about many pixels
 MEAN = torch.tensor([103.530, 116.280, 123.675])  # blue, green, red
 STD = {"x101": torch.tensor([57.375, 57.120, 58.395]), "x152": 1.0}
-
-
-@pytest.fixture(scope="module")
-def r50_state():
-    return draw_state(LAYOUTS["r50"])
-
-
-@pytest.fixture(scope="module")
-def r50_file(r50_state, tmp_path_factory):
-    return save_checkpoint(tmp_path_factory.mktemp("weights") / "R-50.pth", r50_state)
-
-
-@pytest.fixture(scope="module")
-def r50(r50_file):
-    return open_backbone("r50", r50_file, resize=SMALL)
-
-
-def draw(width, height, seed=0):
-    """A picture with something in every corner, red on the left."""
-    generator = np.random.default_rng(seed)
-    pixels = generator.integers(0, 256, (height, width, 3), dtype=np.uint8)
-    pixels[:, : width // 2, 0] = 250
-    return Image.fromarray(pixels)
 
 
 def describe_plainly(layout, state, image, size, std=1.0):
@@ -177,23 +155,19 @@ def test_the_grid_is_known_before_the_network_runs(r50):
 
 def test_pictures_of_any_mode_are_described_as_their_colours(r50):
     image = draw(128, 96)
-    grey = image.convert("L")
-    palette = image.convert("P")
-    inks = image.convert("CMYK")
-    for other in (grey, palette, inks):
+    for mode in ("P", "CMYK", "L"):
+        other = image.convert(mode)
         assert_close(r50.describe(other), r50.describe(other.convert("RGB")))
-    assert np.abs(r50.describe(grey) - r50.describe(image)).max() > 0
+    assert np.abs(r50.describe(other) - r50.describe(image)).max() > 0  # grey is not coloured
 
 
 def test_a_picture_turned_by_its_camera_is_turned_back(r50):
     image = draw(128, 96)
-    exif = Image.Exif()
-    exif[0x0112] = 6
     stored = io.BytesIO()
-    image.save(stored, "PNG", exif=exif)
-    turned = r50.describe(Image.open(stored))
-    assert turned.shape == (3, 2, 2048)
-    assert_close(turned, r50.describe(image.rotate(-90, expand=True)))
+    image.save(stored, "PNG", exif=turned(6))
+    features = r50.describe(Image.open(stored))
+    assert features.shape == (3, 2, 2048)
+    assert_close(features, r50.describe(image.rotate(-90, expand=True)))
 
 
 OFFSETS = "backbone.res2.0.conv2_offset.weight"
@@ -249,28 +223,29 @@ def test_a_file_without_a_network_is_rejected(tmp_path, content):
 
 
 def test_what_is_missing_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"R-50 needs .* download https.*R-50\.pth and pass"):
-        open_backbone("r50")
-    with pytest.raises(FileNotFoundError, match=r"absent\.pth does not exist; expected grid-feats"):
-        open_backbone("r50", tmp_path / "absent.pth")
-    (tmp_path / "text.pth").write_text("<html>not found</html>")
-    for path in (tmp_path / "text.pth", tmp_path):
-        with pytest.raises(ValueError, match=rf"{path} cannot be read as a checkpoint"):
-            open_backbone("r50", path)
-    with pytest.raises(ValueError, match="there is no backbone 'r51'; there are r50, x101, x152"):
-        open_backbone("r51")
-    with pytest.raises(ValueError, match="patch has no weights"):
-        open_backbone("patch", tmp_path / "text.pth")
+    text = tmp_path / "text.pth"
+    text.write_text("<html>not found</html>")
+    for name, weights, message in [
+        ("r50", None, r"R-50 needs .* download https.*R-50\.pth and pass"),
+        ("r50", tmp_path / "absent.pth", r"absent\.pth does not exist; expected grid-feats"),
+        ("r50", text, rf"{text} cannot be read as a checkpoint"),
+        ("r50", tmp_path, rf"{tmp_path} cannot be read as a checkpoint"),
+        ("r51", None, "there is no backbone 'r51'; there are r50, x101, x152"),
+        ("patch", text, "patch has no weights"),
+    ]:
+        with pytest.raises((ValueError, FileNotFoundError), match=message):
+            open_backbone(name, weights)
 
 
 def test_names_have_one_spelling():
-    assert [official_name(name) for name in ("r50", "R-50", "x-152", "ResNet-50", "mine")] == [
-        "R-50",
-        "R-50",
-        "X-152",
-        "resnet50",
-        "mine",
-    ]
+    names = {
+        "r50": "R-50",
+        "R-50": "R-50",
+        "x-152": "X-152",
+        "ResNet-50": "resnet50",
+        "mine": "mine",
+    }
+    assert {name: official_name(name) for name in names} == names
 
 
 def test_resnet50_equals_torchvisions_own_network(tmp_path):

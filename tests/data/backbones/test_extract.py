@@ -1,9 +1,4 @@
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import h5py
 import numpy as np
@@ -11,95 +6,68 @@ import pytest
 import torch
 from PIL import Image
 
-from data.backbones.extract import (
-    ImageFile,
-    describe_batches,
-    extract_features,
-    list_images,
-    plan_batches,
-)
+from data.backbones.extract import describe_batches, extract_features, list_images, plan_batches
 from data.backbones.network import Network
-from data.backbones.patch.descriptor import NUM_FEATURES, describe
 from data.backbones.registry import open_backbone
+from data.features.dtype import DTYPES
 from data.features.from_pth import convert_folder
 from data.features.reader import FeatureStore
 from data.features.store_set import open_stores
-from data.features.writer import StoreWriter
 from data.io.images import upright_size
-from tests.data.backbones.sample_networks import LAYOUTS, draw_state, save_checkpoint
-
-SMALL = (64, 107)
-
-
-def draw(path, size, **options):
-    generator = np.random.default_rng(len(path.name))
-    pixels = generator.integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
-    Image.fromarray(pixels).save(path, **options)
+from scripts import extract, verify_features
+from tests.data.backbones.sample_networks import LAYOUTS, SMALL, draw_state, save_checkpoint
+from tests.data.backbones.sample_pictures import draw, turned
+from tests.data.features.killed_build import kill_when_stored
+from tests.data.features.sample_features import open_writer
+from tests.small_models import run_here
 
 
-def turned(orientation):
-    exif = Image.Exif()
-    exif[0x0112] = orientation
-    return exif
+def save(path, size, **options):
+    draw(*size, seed=len(path.name)).save(path, **options)
 
 
 @pytest.fixture
 def folder(tmp_path):
     images = tmp_path / "images"
     images.mkdir()
-    draw(images / "COCO_val2014_000000000042.jpg", (320, 240))
-    draw(images / "7.png", (200, 300))
-    draw(images / "9.jpg", (400, 200), exif=turned(6))  # by a quarter
+    save(images / "COCO_val2014_000000000042.jpg", (320, 240))
+    save(images / "7.png", (200, 300))
+    save(images / "9.jpg", (400, 200), exif=turned(6))  # by a quarter
     (images / "notes.txt").write_text("not an image")
     return images
-
-
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory):
-    path = tmp_path_factory.mktemp("weights") / "R-50.pth"
-    return save_checkpoint(path, draw_state(LAYOUTS["r50"]))
-
-
-@pytest.fixture(scope="module")
-def r50(weights):
-    return open_backbone("r50", weights, resize=SMALL)
 
 
 def extract_patches(folder, output, **options):
     return extract_features(folder, output, open_backbone("patch"), **options)
 
 
-def assert_described(output, folder, backbone):
-    """Every image is in the store as the backbone sees it alone."""
+def assert_described(output, folder, backbone, **tolerance):
+    """Every image is in the store as the backbone sees it alone, but for the last bits."""
     with FeatureStore(output) as store:
         files = list_images(folder)
         assert store.image_ids.tolist() == list(files)
         for image_id, path in files.items():
             expected = backbone.describe(Image.open(path))
             assert store.size(image_id) == expected.shape[:2]
-            rows = expected.reshape(-1, backbone.num_features)
-            np.testing.assert_allclose(store.rows(image_id), rows, rtol=2e-3, atol=1e-3)
+            rows = expected.reshape(-1, backbone.num_features).astype(np.float16)
+            tolerance = tolerance or {"rtol": 2e-3, "atol": 1e-3}
+            np.testing.assert_allclose(store.rows(image_id), rows, **tolerance)
 
 
 def test_every_image_is_in_the_store_as_the_descriptor_sees_it(folder, tmp_path):
     output = tmp_path / "store.h5"
     assert extract_patches(folder, output) == 3
+    assert_described(output, folder, open_backbone("patch"), rtol=0)
     with FeatureStore(output) as store:
         assert store.image_ids.tolist() == [7, 9, 42]
         assert store.manifest.backbone == "patch"
-        for image_id, path in list_images(folder).items():
-            expected = describe(Image.open(path))
-            assert store.size(image_id) == expected.shape[:2]
-            rows = expected.reshape(-1, NUM_FEATURES).astype(np.float16)
-            np.testing.assert_array_equal(store.rows(image_id), rows)
 
 
 def test_a_network_fills_a_store_with_images_of_all_kinds(folder, tmp_path, r50):
-    draw(folder / "10.jpg", (320, 240), quality=50)
-    Image.open(folder / "10.jpg").convert("L").save(folder / "11.jpg")
-    Image.open(folder / "10.jpg").convert("P").save(folder / "12.png")
-    Image.open(folder / "10.jpg").convert("CMYK").save(folder / "13.jpg")
-    Image.open(folder / "10.jpg").convert("RGBA").save(folder / "14.png")
+    save(folder / "10.jpg", (320, 240), quality=50)
+    modes = {"11.jpg": "L", "12.png": "P", "13.jpg": "CMYK", "14.png": "RGBA"}
+    for name, mode in modes.items():
+        Image.open(folder / "10.jpg").convert(mode).save(folder / name)
     output = tmp_path / "store.h5"
     assert extract_features(folder, output, r50) == 8
     assert_described(output, folder, r50)
@@ -123,39 +91,35 @@ def test_an_extracted_and_a_converted_store_are_read_as_one(folder, tmp_path, r5
 
 def test_batches_hold_images_of_one_size_and_every_image_once(r50):
     sizes = [(640, 480), (480, 640), (320, 240), (641, 480), (640, 480), (64, 48), (1280, 960)]
-    inspected = {n: ImageFile((0, 0), (1, 1, 1), size) for n, size in enumerate(sizes)}
-    batches = plan_batches(r50, inspected, list(inspected), batch_size=3)
-    assert sorted(n for batch in batches for n in batch) == list(inspected)
+    batches = plan_batches(r50, dict(enumerate(sizes)), list(range(7)), batch_size=3)
+    assert sorted(n for batch in batches for n in batch) == list(range(7))
     assert sorted(map(len, batches)) == [1, 3, 3]  # 641×480 becomes 85×64 like the others
     for batch in batches:
         assert len({r50.choose_pixels(*sizes[n]) for n in batch}) == 1
 
 
-def test_features_do_not_depend_on_the_company_in_a_batch(tmp_path, r50):
+def test_features_do_not_depend_on_the_other_images_of_a_batch(tmp_path, r50):
     for image_id in range(5):
-        draw(tmp_path / f"{'0' * image_id}{image_id}.png", (128, 96))  # its name's length: its seed
+        save(tmp_path / f"{'0' * image_id}{image_id}.png", (128, 96))  # its name's length: its seed
     files = list_images(tmp_path)
     stored = []
     for number, batches in enumerate([[[0, 1, 2], [3, 4]], [[4], [2, 0], [3, 1]]]):
         path = tmp_path / f"{number}.h5"
-        sizes = dict.fromkeys(files, (2, 3))
-        with StoreWriter(path, sizes, 2048, source="images", backbone="R-50") as writer:
+        with open_writer(path, dict.fromkeys(files, (2, 3)), 2048) as writer:
             assert len(list(describe_batches(r50, files, batches, 3, writer, 1))) == 5
         stored.append(path.read_bytes())
     assert stored[0] == stored[1]
-    with FeatureStore(tmp_path / "0.h5") as store:
-        for image_id, path in files.items():
-            expected = r50.describe(Image.open(path)).reshape(-1, 2048)
-            np.testing.assert_allclose(store.rows(image_id), expected, rtol=2e-3, atol=1e-3)
+    assert_described(tmp_path / "0.h5", tmp_path, r50)
 
 
-CHILD = """
+PROGRAM = """
 import sys, time
 import torch
 from data.backbones.registry import open_backbone
 from data.backbones.extract import extract_features
 torch.set_num_threads(1)
-backbone = open_backbone("r50", sys.argv[3], resize=(64, 107))
+output, folder, weights = sys.argv[1:]
+backbone = open_backbone("r50", weights, resize=(64, 107))
 describe, count = backbone.describe_pixels, 0
 def slow(pixels):
     global count
@@ -164,36 +128,23 @@ def slow(pixels):
         time.sleep(300)
     return describe(pixels)
 backbone.describe_pixels = slow
-extract_features(
-    sys.argv[1], sys.argv[2], backbone, num_threads=1, commit_bytes=1
-)
+extract_features(folder, output, backbone, num_threads=1, commit_bytes=1)
 """
 
 
-def test_a_killed_extraction_goes_on_without_redoing_what_is_done(folder, tmp_path, weights, r50):
+def test_a_killed_extraction_goes_on_without_redoing_what_is_done(folder, tmp_path, r50_file, r50):
     output = tmp_path / "store.h5"
-    draw(folder / "8.png", (200, 300))
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(folder), str(output), str(weights)],
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
-    )
-    journal = tmp_path / "store.h5.journal"
-    deadline = time.monotonic() + 120
-    while not (journal.exists() and journal.read_text().count("\n") == 1 + 2):
-        assert time.monotonic() < deadline
-        assert child.poll() is None
-        time.sleep(0.05)
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    assert not output.exists()
+    save(folder / "8.png", (200, 300))
+    kill_when_stored(PROGRAM, output, 2, folder, r50_file)
     assert extract_features(folder, output, r50) == 4 - 2
     assert_described(output, folder, r50)
     extract_features(folder, tmp_path / "again.h5", r50)
     assert output.read_bytes() == (tmp_path / "again.h5").read_bytes()
 
 
-def test_a_store_begun_with_other_weights_or_sizes_is_not_continued(folder, tmp_path, weights, r50):
+def test_a_store_begun_with_other_weights_or_sizes_is_not_continued(
+    folder, tmp_path, r50_file, r50
+):
     output = tmp_path / "store.h5"
     whole = (folder / "9.jpg").read_bytes()
     (folder / "9.jpg").write_bytes(whole[: len(whole) // 2])
@@ -201,14 +152,11 @@ def test_a_store_begun_with_other_weights_or_sizes_is_not_continued(folder, tmp_
         extract_features(folder, output, r50)
     assert not output.exists()
     (folder / "9.jpg").write_bytes(whole)
-    state = draw_state(LAYOUTS["r50"], seed=1)
+    other_file = save_checkpoint(tmp_path / "other.pth", draw_state(LAYOUTS["r50"], seed=1))
+    grids = r"resize \[.*\], not \[80, 120\] and other grids"
     others = {
-        "source": open_backbone(
-            "r50", save_checkpoint(tmp_path / "other.pth", state), resize=SMALL
-        ),
-        r"resize \[.*\], not \[80, 120\] and other grids": open_backbone(
-            "r50", weights, resize=(80, 120)
-        ),
+        "source": open_backbone("r50", other_file, resize=SMALL),
+        grids: open_backbone("r50", r50_file, resize=(80, 120)),
         ".*backbone R-50, not patch.* stride 32, not 24": open_backbone("patch"),
     }
     for changed, other in others.items():
@@ -236,8 +184,8 @@ def test_a_batch_needs_an_image(folder, tmp_path):
 def test_a_picture_turned_by_its_camera_has_its_sides_exchanged(folder):
     assert upright_size(folder / "9.jpg") == (200, 400)
     assert upright_size(folder / "7.png") == (200, 300)
-    draw(folder / "6.jpg", (400, 200), exif=turned(3))  # upside down
-    draw(folder / "5.jpg", (400, 200), exif=turned(9))  # no orientation there is
+    save(folder / "6.jpg", (400, 200), exif=turned(3))  # upside down
+    save(folder / "5.jpg", (400, 200), exif=turned(9))  # no orientation there is
     assert upright_size(folder / "6.jpg") == upright_size(folder / "5.jpg") == (400, 200)
 
 
@@ -250,7 +198,7 @@ def test_a_picture_turned_by_its_camera_has_its_sides_exchanged(folder):
     ],
 )
 def test_names_that_are_not_ids_are_rejected(folder, name, message):
-    draw(folder / name, (50, 50))
+    save(folder / name, (50, 50))
     with pytest.raises(ValueError, match=message):
         list_images(folder)
 
@@ -258,36 +206,32 @@ def test_names_that_are_not_ids_are_rejected(folder, name, message):
 def test_a_folder_without_images_is_rejected(tmp_path):
     with pytest.raises(ValueError, match="holds no"):
         extract_patches(tmp_path, tmp_path / "store.h5")
-    with pytest.raises(FileNotFoundError, match="not a folder"):
+    with pytest.raises(FileNotFoundError, match="absent is not a folder; expected"):
         extract_patches(tmp_path / "absent", tmp_path / "store.h5")
 
 
 def test_a_repaired_image_is_described_and_what_was_done_is_kept(folder, tmp_path):
     output = tmp_path / "store.h5"
-    draw(folder / "80.jpg", (200, 300))
+    save(folder / "80.jpg", (200, 300))
     whole = (folder / "80.jpg").read_bytes()
     (folder / "80.jpg").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match=r"80\.jpg is not a readable image"):
         extract_patches(folder, output, num_threads=1)
     assert not output.exists()
     (folder / "80.jpg").write_bytes(whole)
-    draw(folder / "7.png", (200, 300), compress_level=0)  # described already, and changed since
+    save(folder / "7.png", (200, 300), compress_level=0)  # described already, and changed since
     assert extract_patches(folder, output) == 2
-    with FeatureStore(output) as store:
-        for image_id, path in list_images(folder).items():
-            rows = describe(Image.open(path)).reshape(-1, NUM_FEATURES).astype(np.float16)
-            np.testing.assert_array_equal(store.rows(image_id), rows)
+    assert_described(output, folder, open_backbone("patch"), rtol=0)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["images", "store.h5"]
 
 
-def test_the_command_describes_a_folder_with_the_settings_it_is_given(folder, tmp_path, weights):
-    output = tmp_path / "store.h5"
-    settings = [f"images={folder}", f"output={output}", f"weights={weights}", "backbone=r50"]
-    command = [sys.executable, "-m", "scripts.extract", *settings, "resize=[64,107]", "device=cpu"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "3 images (3 described now), 20 cells of 2048 features" in done.stdout
-    with FeatureStore(output) as store:
+def test_the_command_describes_a_folder_with_the_settings_it_is_given(folder, tmp_path, r50_file):
+    words = [f"images={folder}", f"output={tmp_path}/store.h5", f"weights={r50_file}"]
+    words += ["backbone=r50", "resize=[64,107]", "device=cpu"]
+    code, printed, error = run_here(extract.main, *words, quiet=[])
+    assert code == 0, error
+    assert "3 images (3 described now), 20 cells of 2048 features" in printed
+    with FeatureStore(tmp_path / "store.h5") as store:
         assert (store.manifest.backbone, store.manifest.resize) == ("R-50", SMALL)
 
 
@@ -324,25 +268,27 @@ class Size:
 """
 
 
-@pytest.mark.parametrize(("name", "grids"), [("mine", [(6, 4), (8, 4), (4, 6)]), ("size", [])])
-def test_a_backbone_of_ones_own_has_its_own_stride_and_resize(folder, tmp_path, name, grids):
+@pytest.mark.parametrize(
+    ("name", "stride", "grids"),
+    [("mine", 16, [(6, 4), (8, 4), (4, 6)]), ("size", 1, [(2, 1), (2, 1), (2, 1)])],
+)
+def test_a_backbone_of_ones_own_has_its_own_stride_and_resize(
+    folder, tmp_path, monkeypatch, name, stride, grids
+):
     (tmp_path / "backbones_of_mine.py").write_text(OWN_BACKBONE)
+    monkeypatch.syspath_prepend(tmp_path)
     output = tmp_path / "store.h5"
     words = [f"images={folder}", f"output={output}", f"backbone={name}", "dtype=float32"]
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    for script, more in (("extract", words), ("verify_features", [f"store={output}"])):
-        command = [sys.executable, "-m", f"scripts.{script}", "modules=[backbones_of_mine]"]
-        ran = subprocess.run([*command, *more], env=environment, capture_output=True, text=True)
-        assert ran.returncode == 0, ran.stderr
-    ended = subprocess.run(
-        [sys.executable, "-m", "scripts.verify_features", f"store={output}"],
-        capture_output=True,
-        text=True,
-    )
-    assert ended.returncode == 2
-    assert "there is no dtype of feature stores 'float32'" in ended.stderr
+    code, _, error = run_here(extract.main, *words, "modules=[backbones_of_mine]", quiet=[])
+    assert code == 0, error
+    code, _, error = run_here(verify_features.main, f"store={output}", quiet=[])
+    assert code == 0, error
     with h5py.File(output) as file:
         assert file["features"].dtype == np.float32
-        found = list(zip(file["height"][...].tolist(), file["width"][...].tolist(), strict=True))
-        assert found == (grids or [(2, 1)] * 3)
-        assert json.loads(file.attrs["manifest"]).get("stride") == {"mine": 16, "size": 1}[name]
+        found = zip(file["height"][...].tolist(), file["width"][...].tolist(), strict=True)
+        assert list(found) == grids
+        assert json.loads(file.attrs["manifest"]).get("stride") == stride
+    del DTYPES.values["float32"]  # as in a process without modules=[…]
+    code, _, error = run_here(verify_features.main, f"store={output}", quiet=[])
+    assert code == 2
+    assert "there is no dtype of feature stores 'float32'" in error

@@ -22,6 +22,7 @@ from data.backbones.patch.outlines import SHAPES
 from data.backbones.patch.templates import FLATNESS, match_templates, spread_maximum, template_bank
 from data.shapes.render import render
 from data.shapes.scene import COLORS, Scene, Thing, draw_scene
+from tests.data.backbones.sample_pictures import draw, turned
 from tests.data.vqa.official_files import real_folder
 
 GATE = 2 * (len(NAMES) + 1) + len(template_bank()) * len(SHAPES)  # where an object's centre stands
@@ -195,13 +196,11 @@ def test_transparent_pixels_look_white() -> None:
 
 
 def test_exif_orientation_is_applied() -> None:
-    image = Image.fromarray(np.random.default_rng(0).integers(0, 255, (192, 288, 3), np.uint8))
-    exif = Image.Exif()
-    exif[0x0112] = 6  # the camera was held on its side
+    image = draw(288, 192)
     file = io.BytesIO()
-    image.save(file, "PNG", exif=exif)
-    with Image.open(file) as turned:
-        np.testing.assert_array_equal(describe(turned), describe(image.rotate(-90, expand=True)))
+    image.save(file, "PNG", exif=turned(6))  # the camera was held on its side
+    with Image.open(file) as stored:
+        np.testing.assert_array_equal(describe(stored), describe(image.rotate(-90, expand=True)))
 
 
 @pytest.mark.real

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.batching.sampler import TrainingBatches, evaluation_pieces
+from data.batching.sampler import TrainingBatches, evaluation_batches
 
 SHAPES = np.array([(19, 25), (25, 19), (19, 29), (29, 19)])
 
@@ -17,10 +17,6 @@ def splits(draw):
     kinds = draw(st.lists(st.integers(0, 3), min_size=num_images, max_size=num_images))
     images = draw(st.lists(st.integers(0, num_images - 1), min_size=1, max_size=120))
     return SHAPES[np.array(kinds)[images]], np.array(images) * 7 + 1
-
-
-def gather(pieces):
-    return np.sort(np.concatenate([piece.rows for piece in pieces if piece.weight > 0]))
 
 
 @settings(max_examples=60, deadline=None)
@@ -38,16 +34,10 @@ def test_an_epoch_has_every_question_once(split, batch_size, epoch, mixing):
 
 @settings(max_examples=40, deadline=None)
 @given(splits(), st.integers(1, 9))
-def test_a_global_batch_has_one_shape(split, batch_size):
+def test_a_global_batch_has_one_shape_and_only_leftovers_may_be_mixed(split, batch_size):
     shapes, _ = split
     for rows in TrainingBatches(shapes, batch_size, seed=0).plan(0):
         assert len(np.unique(shapes[rows], axis=0)) == 1
-
-
-@settings(max_examples=40, deadline=None)
-@given(splits(), st.integers(1, 9))
-def test_only_leftovers_are_mixed(split, batch_size):
-    shapes, _ = split
     plan = TrainingBatches(shapes, batch_size, seed=0, mixing="leftovers").plan(0)
     pure = [rows for rows in plan if len(np.unique(shapes[rows], axis=0)) == 1]
     _, counts = np.unique(shapes, axis=0, return_counts=True)
@@ -61,15 +51,15 @@ def test_slices_of_all_processes_make_the_global_batches(split, batch_size, worl
     shapes, _ = split
     batches = TrainingBatches(shapes, batch_size, seed=1)
     plan = batches.plan(2)
-    dealt = [batches.pieces(2, 0, rank, world_size, micro) for rank in range(world_size)]
-    assert {len(pieces) for pieces in dealt} == {len(plan) * micro}  # nobody waits for nobody
+    dealt = [batches.micro_batches(2, 0, rank, world_size, micro) for rank in range(world_size)]
+    assert {len(own) for own in dealt} == {len(plan) * micro}  # nobody waits for nobody
     for step, rows in enumerate(plan):
-        pieces = [piece for own in dealt for piece in own[step * micro : (step + 1) * micro]]
-        real = [piece for piece in pieces if piece.weight > 0]
-        np.testing.assert_array_equal(np.concatenate([piece.rows for piece in real]), rows)
-        assert all(piece.weight == 1 / len(rows) for piece in real)
-        assert all(len(piece.rows) == 1 for piece in pieces if piece.weight == 0)
-        sizes = [len(piece.rows) for piece in real]
+        slices = [each for own in dealt for each in own[step * micro : (step + 1) * micro]]
+        real = [each for each in slices if each.weight > 0]
+        np.testing.assert_array_equal(np.concatenate([each.rows for each in real]), rows)
+        assert all(each.weight == 1 / len(rows) for each in real)
+        assert all(len(each.rows) == 1 for each in slices if each.weight == 0)
+        sizes = [len(each.rows) for each in real]
         assert max(sizes) - min(sizes) <= 1
 
 
@@ -77,12 +67,10 @@ def test_any_step_can_be_resumed_by_a_new_object():
     shapes = SHAPES[np.random.default_rng(0).integers(0, 4, 200)]
     whole = TrainingBatches(shapes, 8, seed=5)
     whole.plan(0)
-    for step in (0, 1, 17, whole.num_steps):
-        resumed = TrainingBatches(shapes, 8, seed=5).pieces(3, first_step=step)
-        expected = whole.plan(3)[step:]
-        assert len(resumed) == len(expected)
-        for piece, rows in zip(resumed, expected, strict=True):
-            np.testing.assert_array_equal(piece.rows, rows)
+    for step in (0, 1, 17, whole.num_steps):  # after the last one there is none left
+        resumed = TrainingBatches(shapes, 8, seed=5).micro_batches(3, first_step=step)
+        for batch, rows in zip(resumed, whole.plan(3)[step:], strict=True):
+            np.testing.assert_array_equal(batch.rows, rows)
 
 
 def test_epochs_and_seeds_differ_and_shapes_are_shuffled():
@@ -103,14 +91,14 @@ def test_evaluation_visits_every_question_once_for_any_number_of_processes(
     split, batch_size, world_size, mixing
 ):
     shapes, image_ids = split
-    alone = evaluation_pieces(image_ids, shapes, batch_size, mixing=mixing)
+    alone = evaluation_batches(image_ids, shapes, batch_size, mixing=mixing)
     dealt = [
-        evaluation_pieces(image_ids, shapes, batch_size, rank, world_size, mixing)
+        evaluation_batches(image_ids, shapes, batch_size, rank, world_size, mixing)
         for rank in range(world_size)
     ]
-    np.testing.assert_array_equal(gather(itertools.chain(*dealt)), np.arange(len(shapes)))
-    together = {tuple(piece.rows.tolist()) for own in dealt for piece in own}
-    assert together == {tuple(piece.rows.tolist()) for piece in alone}
+    together = [batch.rows.tolist() for own in dealt for batch in own]
+    assert sorted(itertools.chain(*together)) == list(range(len(shapes)))
+    assert sorted(together) == sorted(batch.rows.tolist() for batch in alone)
 
 
 @settings(max_examples=60, deadline=None)
@@ -118,10 +106,10 @@ def test_evaluation_visits_every_question_once_for_any_number_of_processes(
 def test_the_questions_of_an_image_stay_together(split, batch_size):
     shapes, image_ids = split
     where: dict[int, list[int]] = {}
-    for number, piece in enumerate(evaluation_pieces(image_ids, shapes, batch_size)):
-        assert len(piece.rows) <= batch_size
-        assert len(np.unique(shapes[piece.rows], axis=0)) == 1
-        for image_id in np.unique(image_ids[piece.rows]).tolist():
+    for number, batch in enumerate(evaluation_batches(image_ids, shapes, batch_size)):
+        assert len(batch.rows) <= batch_size
+        assert len(np.unique(shapes[batch.rows], axis=0)) == 1
+        for image_id in np.unique(image_ids[batch.rows]).tolist():
             where.setdefault(image_id, []).append(number)
     for image_id, numbers in where.items():
         questions = (image_ids == image_id).sum()
@@ -144,7 +132,7 @@ def test_settings_that_make_no_sense_are_rejected():
         TrainingBatches(SHAPES, 1, seed=0, mixing="some")
     with pytest.raises(ValueError, match="no questions"):
         TrainingBatches(SHAPES[:0], 1, seed=0)
-    assert evaluation_pieces(np.zeros(0, dtype=np.int64), SHAPES[:0], 4) == []
+    assert evaluation_batches(np.zeros(0, dtype=np.int64), SHAPES[:0], 4) == []
 
 
 @pytest.mark.parametrize(
@@ -161,11 +149,7 @@ def test_settings_that_make_no_sense_are_rejected():
 def test_a_part_of_the_work_that_there_is_not_is_rejected(options, message):
     shapes = np.full((5, 2), 3)
     with pytest.raises(ValueError, match=message):
-        TrainingBatches(shapes, 3, seed=0).pieces(0, **options)
+        TrainingBatches(shapes, 3, seed=0).micro_batches(0, **options)
     if "rank" in options or "world_size" in options:
         with pytest.raises(ValueError, match=message):
-            evaluation_pieces(np.arange(5), shapes, 3, **options)
-
-
-def test_an_epoch_that_is_over_has_no_pieces_left():
-    assert TrainingBatches(np.full((5, 2), 3), 3, seed=0).pieces(0, first_step=2) == []
+            evaluation_batches(np.arange(5), shapes, 3, **options)

@@ -1,6 +1,7 @@
 """Small feature stores, .pth files and questions for the tests of reading and writing them."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,17 +23,23 @@ def draw_rows(
     }
 
 
+def open_writer(
+    path: Path, sizes: dict[int, tuple[int, int]] = SIZES, num_features: int = 5, **options: Any
+) -> StoreWriter:
+    """A writer of a store of the backbone `patch`."""
+    return StoreWriter(path, sizes, num_features, **{"source": "s", "backbone": "patch"} | options)
+
+
 def write_sample(
     path: Path,
     sizes: dict[int, tuple[int, int]] = SIZES,
     num_features: int = 5,
     seed: int = 0,
-    dtype: str = "float16",
+    **options: Any,
 ) -> dict[int, np.ndarray]:
     """Write a store and give the rows that are in it."""
     rows = draw_rows(sizes, num_features, seed)
-    options = {"source": "sample", "backbone": "patch", "dtype": dtype}
-    with StoreWriter(path, sizes, num_features, **options) as writer:
+    with open_writer(path, sizes, num_features, **options) as writer:
         for image_id in reversed(list(rows)):
             writer.write(image_id, rows[image_id])
     return rows

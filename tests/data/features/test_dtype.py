@@ -1,36 +1,22 @@
 """A store of another dtype: one entry from outside, and everything reads and writes it."""
 
-import importlib
-
 import numpy as np
 import pytest
 import torch
 
 from data.batching.loader import Loader
-from data.batching.sampler import Piece
+from data.batching.sampler import MicroBatch
 from data.features.dtype import DTYPES, register_dtype
 from data.features.from_pth import convert_folder
-from data.features.reader import FeatureStore
-from data.features.store_set import StoreSet, open_stores
+from data.features.store_set import open_stores
 from data.features.verify import verify_store
 from tests.data.features.sample_features import ask, write_pth, write_sample
 
-MODULE = """
-import torch
-from data.features.dtype import register_dtype
-
-for name in ("bfloat16", "float32", "float64"):
-    register_dtype(name, getattr(torch, name))
-"""
-
 
 @pytest.fixture
-def own_formats(tmp_path, monkeypatch):
-    """What `modules=[formats]` does; other tests do not see it."""
-    monkeypatch.setattr(DTYPES, "values", dict(DTYPES.values))
-    (tmp_path / "formats_of_mine.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(tmp_path)
-    importlib.reload(importlib.import_module("formats_of_mine"))
+def own_formats():
+    for name in ("bfloat16", "float32", "float64"):
+        register_dtype(name, getattr(torch, name))
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
@@ -44,7 +30,7 @@ def test_a_store_of_any_format_is_written_read_verified_staged_and_loaded(
     for reader in ("mmap", "pread"):
         stores = open_stores([path], reader, stage_to=tmp_path / "local")
         loader = Loader(stores, ask(list(tensors)), 4)
-        pieces = [Piece(np.array([n]), 1.0) for n in range(len(tensors))]
+        pieces = [MicroBatch(np.array([n]), 1.0) for n in range(len(tensors))]
         for batch, tensor in zip(loader.iterate(pieces), tensors.values(), strict=True):
             assert batch.features.dtype == dtype
             assert torch.equal(batch.features[0], tensor[0].flatten(1).t().to(dtype))
@@ -67,12 +53,10 @@ def test_numbers_that_are_not_finite_are_found_in_any_format(own_formats, name, 
 def test_stores_of_two_formats_are_not_read_as_one(own_formats, tmp_path):
     write_sample(tmp_path / "a.h5")
     write_sample(tmp_path / "b.h5", {40: (1, 2)}, dtype="float32")
-    with (
-        FeatureStore(tmp_path / "a.h5") as first,
-        FeatureStore(tmp_path / "b.h5") as second,
-        pytest.raises(ValueError, match=r"b.h5 holds features with dtype float32, but dtype float"),
+    with pytest.raises(
+        ValueError, match=r"b.h5 holds features with dtype float32, but dtype float"
     ):
-        StoreSet([first, second])
+        open_stores([tmp_path / "a.h5", tmp_path / "b.h5"])
 
 
 def test_a_format_that_is_unknown_or_taken_is_named(tmp_path):

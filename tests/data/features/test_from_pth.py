@@ -1,8 +1,4 @@
 import os
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
@@ -10,6 +6,7 @@ import torch
 
 from data.features.from_pth import convert_folder
 from data.features.reader import FeatureStore
+from tests.data.features.killed_build import kill_when_stored
 from tests.data.features.sample_features import write_pth
 from tests.data.vqa.official_files import real_folder
 
@@ -42,7 +39,7 @@ def test_files_of_the_oldest_format_are_converted_too(tmp_path):
     assert_same(tmp_path / "a.h5", tensors)
 
 
-CHILD = """
+PROGRAM = """
 import sys, time
 import data.features.from_pth as convert
 load, count = convert.load_tensor, 0
@@ -53,27 +50,14 @@ def slow(path):
         time.sleep(60)
     return load(path)
 convert.load_tensor = slow
-convert.convert_folder(sys.argv[1], sys.argv[2], num_threads=1, commit_bytes=1)
+convert.convert_folder(sys.argv[2], sys.argv[1], num_threads=1, commit_bytes=1)
 """
 
 
 def test_a_killed_conversion_goes_on_without_redoing_what_is_done(tmp_path):
     tensors = write_pth(tmp_path / "pth", 12)
     output = tmp_path / "a.h5"
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(tmp_path / "pth"), str(output)],
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
-    )
-    journal = tmp_path / "a.h5.journal"
-    deadline = time.monotonic() + 30
-    while not (journal.exists() and journal.read_text().count("\n") == 1 + 5):
-        assert time.monotonic() < deadline
-        assert child.poll() is None
-        time.sleep(0.02)
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    assert not output.exists()
+    kill_when_stored(PROGRAM, output, 5, tmp_path / "pth")
     assert convert_folder(tmp_path / "pth", output, num_threads=2) == 12 - 5
     assert_same(output, tensors)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.h5", "pth"]
@@ -83,76 +67,86 @@ def test_a_killed_conversion_goes_on_without_redoing_what_is_done(tmp_path):
 
 def interrupt(source, output):
     """Leave a conversion unfinished by an image that cannot be stored, and repair the image."""
-    victim = max(source.iterdir(), key=lambda path: int(path.stem))
-    good, times = victim.read_bytes(), victim.stat()
-    tensor = torch.load(victim, weights_only=True)
+    last = max(source.iterdir(), key=lambda path: int(path.stem))
+    good, times = last.read_bytes(), last.stat()
+    tensor = torch.load(last, weights_only=True)
     tensor[0, 0, 0, 0] = torch.inf
-    torch.save(tensor, victim)
-    os.utime(victim, ns=(times.st_atime_ns, times.st_mtime_ns))
-    message = f"{victim}: image {victim.stem} has features that are NaN or inf"
+    torch.save(tensor, last)
+    os.utime(last, ns=(times.st_atime_ns, times.st_mtime_ns))
+    message = f"{last}: image {last.stem} has features that are NaN or inf"
     with pytest.raises(ValueError, match=message):
         convert_folder(source, output, num_threads=1, commit_bytes=1)
-    assert len(good) == len(victim.read_bytes())
-    victim.write_bytes(good)
-    os.utime(victim, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert len(good) == len(last.read_bytes())
+    last.write_bytes(good)
+    os.utime(last, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def test_a_torn_line_of_the_journal_is_not_believed(tmp_path):
+@pytest.fixture
+def begun(tmp_path):
+    """Source, output and contents of a conversion that stopped before the last of six files."""
     tensors = write_pth(tmp_path / "pth", 6)
     interrupt(tmp_path / "pth", tmp_path / "a.h5")
-    journal = tmp_path / "a.h5.journal"
-    text = journal.read_text()
-    journal.write_text(text[:-4])  # inside the last checksum
-    assert text.count("\n") == 1 + 5
-    assert convert_folder(tmp_path / "pth", tmp_path / "a.h5") == 2
-    assert_same(tmp_path / "a.h5", tensors)
+    return tmp_path / "pth", tmp_path / "a.h5", tensors
 
 
-def test_an_unfinished_store_of_other_files_is_not_continued(tmp_path):
-    write_pth(tmp_path / "pth", 6)
-    interrupt(tmp_path / "pth", tmp_path / "a.h5")
-    torch.save(torch.zeros(1, 4, 19, 26), tmp_path / "pth" / "1.pth")
+NEWER = '"dtype": "float16", "stride": 32, '  # what journals of older versions do not have
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "num_copied"),
+    [
+        pytest.param("a.h5.journal", lambda text: text[:-4], 2, id="torn line"),
+        pytest.param("a.h5.journal", lambda text: text.replace(NEWER, ""), 1, id="older version"),
+        pytest.param("a.h5.scan", lambda text: "[", 6, id="no record of the files"),
+    ],
+)
+def test_an_interrupted_conversion_copies_what_is_not_known_to_be_done(
+    begun, tmp_path, name, change, num_copied
+):
+    source, output, tensors = begun
+    text = (tmp_path / name).read_text()
+    assert text != change(text)
+    (tmp_path / name).write_text(change(text))
+    assert convert_folder(source, output) == num_copied
+    assert_same(output, tensors)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.h5", "pth"]
+
+
+def test_an_unfinished_store_of_other_files_is_not_continued(begun):
+    source, output, _ = begun
+    torch.save(torch.zeros(1, 4, 19, 26), source / "1.pth")
     advice = r".* delete it and .*a\.h5\.journal"
     with pytest.raises(ValueError, match=rf"a\.h5\.partial was begun with other grids{advice}"):
-        convert_folder(tmp_path / "pth", tmp_path / "a.h5")
-    write_pth(tmp_path / "pth", 6)
+        convert_folder(source, output)
+    write_pth(source, 6)
     other = rf"was begun with backbone grid-feats, not X-101{advice}"
     with pytest.raises(ValueError, match=other):
-        convert_folder(tmp_path / "pth", tmp_path / "a.h5", backbone="X-101")
-    assert not (tmp_path / "a.h5").exists()
+        convert_folder(source, output, backbone="X-101")
+    assert not output.exists()
 
 
 def test_a_repaired_file_is_copied_and_what_was_done_is_kept(tmp_path):
     tensors = write_pth(tmp_path / "pth", 6)
-    victim = tmp_path / "pth" / "51.pth"
-    torch.save(torch.full_like(tensors[51], torch.nan), victim)
+    broken = tmp_path / "pth" / "51.pth"
+    torch.save(torch.full_like(tensors[51], torch.nan), broken)
     with pytest.raises(ValueError, match=r"51\.pth: image 51 has features that are NaN"):
         convert_folder(tmp_path / "pth", tmp_path / "a.h5", num_threads=1, commit_bytes=1)
-    torch.save(tensors[51], victim)
+    torch.save(tensors[51], broken)
     assert convert_folder(tmp_path / "pth", tmp_path / "a.h5") == 1
     assert_same(tmp_path / "a.h5", tensors)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.h5", "pth"]
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_file_changed_after_it_was_copied_is_copied_again(tmp_path, again):
-    tensors = write_pth(tmp_path / "pth", 6)
-    interrupt(tmp_path / "pth", tmp_path / "a.h5")
+def test_a_file_changed_after_it_was_copied_is_copied_again(begun, again):
+    source, output, tensors = begun
     tensors[11] = torch.ones_like(tensors[11])
-    torch.save(tensors[11], tmp_path / "pth" / "11.pth")
-    os.utime(tmp_path / "pth" / "11.pth", ns=(1, 1))
+    torch.save(tensors[11], source / "11.pth")
+    os.utime(source / "11.pth", ns=(1, 1))
     if again:  # interrupted once more, after the change was noticed
-        interrupt(tmp_path / "pth", tmp_path / "a.h5")
-    assert convert_folder(tmp_path / "pth", tmp_path / "a.h5") == (1 if again else 2)
-    assert_same(tmp_path / "a.h5", tensors)
-
-
-def test_without_its_record_of_the_files_nothing_done_is_believed(tmp_path):
-    tensors = write_pth(tmp_path / "pth", 6)
-    interrupt(tmp_path / "pth", tmp_path / "a.h5")
-    (tmp_path / "a.h5.scan").write_text("[")
-    assert convert_folder(tmp_path / "pth", tmp_path / "a.h5") == 6
-    assert_same(tmp_path / "a.h5", tensors)
+        interrupt(source, output)
+    assert convert_folder(source, output) == (1 if again else 2)
+    assert_same(output, tensors)
 
 
 def test_what_cannot_be_done_is_rejected_before_any_file_is_read(tmp_path):

@@ -7,17 +7,16 @@ import pytest
 
 from data.features.header import write_header
 from data.features.reader import FeatureStore
-from tests.data.features.sample_features import write_sample
 
 
-def tamper(path, change):
-    """Change a store through h5py and update its checksum, as an attacker might."""
+def tamper(path, change, shift=0):
+    """Change a store through h5py and renew its header, as an attacker might."""
     with FeatureStore(path) as store:
         header = store.header
     with h5py.File(path, "r+") as file:
         change(file)
     descriptor = os.open(path, os.O_RDWR)
-    write_header(descriptor, header.data_offset, header.data_bytes)
+    write_header(descriptor, header.data_offset + shift, header.data_bytes)
     os.close(descriptor)
 
 
@@ -35,16 +34,13 @@ def set_manifest(**fields):
     return change
 
 
-def retype(file):
-    rows = file["features"][...]
-    del file["features"]
-    file["features"] = rows.astype(np.float32)
+def replace_rows(kind, **options):
+    def change(file):
+        rows = file["features"][...].astype(kind)
+        del file["features"]
+        file.create_dataset("features", data=rows, **options)
 
-
-def compress(file):
-    rows = file["features"][...]
-    del file["features"]
-    file.create_dataset("features", data=rows, compression="gzip")
+    return change
 
 
 def drop(name):
@@ -70,23 +66,27 @@ def drop(name):
         (set_manifest(resize="600"), "expected .short side, long side"),
         (set_manifest(resize=[32, 64]), "image 20 has 1×5 = 5 cells.* at most 1×2"),
         (set_manifest(extra=1), "extra.* are missing or unknown"),
-        (retype, "float32, expected a 2-D array of float16"),
-        (compress, "not stored in one contiguous piece"),
+        (replace_rows(np.float32), "float32, expected a 2-D array of float16"),
+        (replace_rows(np.float16, compression="gzip"), "not stored in one contiguous piece"),
         (drop("width"), "lacks a part"),
         (drop("features"), "lacks a part"),
         (lambda file: file.attrs.__delitem__("manifest"), "lacks a part"),
     ],
 )
-def test_an_invalid_index_is_rejected_at_opening(tmp_path, change, message):
-    write_sample(tmp_path / "a.h5")
-    tamper(tmp_path / "a.h5", change)
+def test_an_invalid_index_is_rejected_at_opening(sample, change, message):
+    tamper(sample, change)
     with pytest.raises(ValueError, match=f"a.h5.*{message}"):
-        FeatureStore(tmp_path / "a.h5")
+        FeatureStore(sample)
 
 
-def test_a_truncated_store_is_rejected_wherever_it_is_cut(tmp_path):
-    write_sample(tmp_path / "a.h5")
-    whole = (tmp_path / "a.h5").read_bytes()
+def test_a_header_that_points_beside_the_rows_is_rejected(sample):
+    tamper(sample, lambda file: None, shift=2)
+    with pytest.raises(ValueError, match="not where the header says"):
+        FeatureStore(sample)
+
+
+def test_a_truncated_store_is_rejected_wherever_it_is_cut(sample, tmp_path):
+    whole = sample.read_bytes()
     for length in [*range(0, len(whole), 997), len(whole) - 1]:
         (tmp_path / "cut.h5").write_bytes(whole[:length])
         what = r"cut\.h5 has \d+ bytes.*truncated" if length >= 4096 else r"cut\.h5"
@@ -94,28 +94,12 @@ def test_a_truncated_store_is_rejected_wherever_it_is_cut(tmp_path):
             FeatureStore(tmp_path / "cut.h5")
 
 
-def test_a_header_that_points_beside_the_rows_is_rejected(tmp_path):
-    path = tmp_path / "a.h5"
-    write_sample(path)
-    with FeatureStore(path) as store:
-        header = store.header
-    descriptor = os.open(path, os.O_RDWR)
-    write_header(descriptor, header.data_offset + 2, header.data_bytes)
-    os.close(descriptor)
-    with pytest.raises(ValueError, match="not where the header says"):
-        FeatureStore(path)
-
-
-def test_a_changed_byte_outside_the_rows_is_rejected_before_hdf5_reads_it(tmp_path):
-    path = tmp_path / "a.h5"
-    write_sample(path)
-    whole = bytearray(path.read_bytes())
-    with FeatureStore(path) as store:
+def test_a_changed_byte_outside_the_rows_is_rejected_before_hdf5_reads_it(sample, tmp_path):
+    whole = bytearray(sample.read_bytes())
+    with FeatureStore(sample) as store:
         rows = range(store.header.data_offset, store.header.data_offset + store.header.data_bytes)
-    generator = np.random.default_rng(0)
-    for place in generator.integers(4096, len(whole), 200).tolist():
-        if place in rows:
-            continue
+    places = np.random.default_rng(0).integers(4096, len(whole), 200).tolist()
+    for place in set(places) - set(rows):
         changed = whole.copy()
         changed[place] ^= 0xFF
         (tmp_path / "changed.h5").write_bytes(changed)

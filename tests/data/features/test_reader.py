@@ -7,23 +7,22 @@ import numpy as np
 import pytest
 
 from data.features.reader import FeatureStore
-from tests.data.features.sample_features import SIZES, write_sample
+from tests.data.features.sample_features import SIZES, draw_rows, write_sample
 
 
 @pytest.mark.parametrize("reader", ["mmap", "pread"])
-def test_every_image_is_read_back_as_written(tmp_path, reader):
-    rows = write_sample(tmp_path / "a.h5")
-    with FeatureStore(tmp_path / "a.h5", reader=reader) as store:
+def test_every_image_is_read_back_as_written(sample, reader):
+    with FeatureStore(sample, reader=reader) as store:
         assert store.image_ids.tolist() == sorted(SIZES)
-        for image_id, expected in rows.items():
+        for image_id, expected in draw_rows().items():
             assert store.size(image_id) == SIZES[image_id]
             assert store.rows(image_id).dtype == np.float16
             np.testing.assert_array_equal(store.rows(image_id), expected)
 
 
-def test_any_h5py_user_can_read_the_file(tmp_path):
-    rows = write_sample(tmp_path / "a.h5")
-    with h5py.File(tmp_path / "a.h5") as file:
+def test_any_h5py_user_can_read_the_file(sample):
+    rows = draw_rows()
+    with h5py.File(sample) as file:
         assert file["features"].chunks is None
         for n, image_id in enumerate(file["image_id"][...].tolist()):
             start = file["offset"][n]
@@ -31,9 +30,8 @@ def test_any_h5py_user_can_read_the_file(tmp_path):
             np.testing.assert_array_equal(file["features"][start:stop], rows[image_id])
 
 
-def test_mapped_rows_are_views_that_cannot_be_written(tmp_path):
-    write_sample(tmp_path / "a.h5")
-    with FeatureStore(tmp_path / "a.h5") as store:
+def test_mapped_rows_are_views_that_cannot_be_written(sample):
+    with FeatureStore(sample) as store:
         rows = store.rows(7)
         assert np.shares_memory(rows, np.frombuffer(store.map, dtype=np.uint8))
         assert isinstance(store.map, mmap.mmap)
@@ -41,73 +39,63 @@ def test_mapped_rows_are_views_that_cannot_be_written(tmp_path):
             rows[0, 0] = 1
 
 
-def test_a_missing_image_is_named(tmp_path):
-    write_sample(tmp_path / "a.h5")
-    with FeatureStore(tmp_path / "a.h5") as store:
-        for image_id in (0, 8, 99):
-            with pytest.raises(ValueError, match=f"image {image_id} is not in .*a.h5"):
-                store.rows(image_id)
+@pytest.mark.parametrize("image_id", [0, 8, 99])
+def test_a_missing_image_is_named(sample, image_id):
+    with (
+        FeatureStore(sample) as store,
+        pytest.raises(ValueError, match=f"image {image_id} is not in .*a.h5"),
+    ):
+        store.rows(image_id)
 
 
-def test_a_store_replaced_by_rename_is_read_on(tmp_path):
-    rows = write_sample(tmp_path / "a.h5")
+def test_a_store_replaced_by_rename_is_read_on(sample, tmp_path):
     write_sample(tmp_path / "b.h5", seed=1)
-    with FeatureStore(tmp_path / "a.h5") as store:
-        os.replace(tmp_path / "b.h5", tmp_path / "a.h5")
+    with FeatureStore(sample) as store:
+        os.replace(tmp_path / "b.h5", sample)
         with pytest.warns(UserWarning, match="now names another file"):
             store.check()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             store.check()  # said once
-        for image_id, expected in rows.items():
+        for image_id, expected in draw_rows().items():
             np.testing.assert_array_equal(store.rows(image_id), expected)
 
 
 @pytest.mark.parametrize("change", ["truncate", "append", "write"])
-def test_a_file_changed_while_in_use_is_rejected_at_the_next_epoch(tmp_path, change):
-    path = tmp_path / "a.h5"
-    write_sample(path)
-    with FeatureStore(path) as store:
+def test_a_file_changed_while_in_use_is_rejected_at_the_next_epoch(sample, change):
+    with FeatureStore(sample) as store:
         store.check()
-        with open(path, "r+b") as file:
+        size = sample.stat().st_size
+        with open(sample, "r+b") as file:
             if change == "truncate":
-                file.truncate(path.stat().st_size - 1)
-            elif change == "append":
-                file.seek(0, os.SEEK_END)
-                file.write(b"x")
+                file.truncate(size - 1)
             else:
-                file.seek(store.header.data_offset)
+                file.seek(size if change == "append" else store.header.data_offset)
                 file.write(b"xx")
         # a change of size shows by itself; another one by its time
-        os.utime(path, ns=(0, store.identity[3] + (change == "write")))
+        os.utime(sample, ns=(0, store.identity[3] + (change == "write")))
         with pytest.raises(ValueError, match="was changed while in use"):
             store.check()
 
 
-def test_reading_by_pread_names_the_image_when_the_file_is_cut(tmp_path):
-    path = tmp_path / "a.h5"
-    write_sample(path)
-    with FeatureStore(path, reader="pread") as store:
-        os.truncate(path, store.header.data_offset + 10)
+def test_reading_by_pread_names_the_image_when_the_file_is_cut(sample):
+    with FeatureStore(sample, reader="pread") as store:
+        os.truncate(sample, store.header.data_offset + 10)
         with pytest.raises(ValueError, match=r"truncated while in use \(image 30"):
             store.copy_rows(store.position(30), np.empty((6, 5), dtype=np.float16))
 
 
-def test_an_unknown_reader_is_rejected(tmp_path):
+def test_what_is_no_store_or_reader_is_named(tmp_path):
     with pytest.raises(ValueError, match="expected one of mmap, pread"):
         FeatureStore(tmp_path / "a.h5", reader="read")
+    with pytest.raises(IsADirectoryError, match="is a folder; name the store in it"):
+        FeatureStore(tmp_path)
 
 
-def test_the_manifest_of_another_backbone_or_resize_is_rejected(tmp_path):
-    write_sample(tmp_path / "a.h5")
-    with FeatureStore(tmp_path / "a.h5") as store:
+def test_the_manifest_of_another_backbone_or_resize_is_rejected(sample):
+    with FeatureStore(sample) as store:
         store.manifest.require("a.h5", backbone="patch", num_features=5)
         with pytest.raises(ValueError, match=r"backbone patch, but backbone R-50 is asked for"):
             store.manifest.require("a.h5", backbone="R-50")
         with pytest.raises(ValueError, match=r"resize None, but resize \(600, 1000\)"):
             store.manifest.require("a.h5", resize=[600, 1000])
-
-
-def test_a_folder_in_place_of_a_store_is_named(tmp_path):
-    with pytest.raises(IsADirectoryError, match="is a folder; name the store in it"):
-        FeatureStore(tmp_path)

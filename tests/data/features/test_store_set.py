@@ -1,46 +1,43 @@
 import numpy as np
 import pytest
 
-from data.features.reader import FeatureStore
-from data.features.store_set import StoreSet, open_stores
-from data.features.writer import StoreWriter
-from tests.data.features.sample_features import SIZES, write_sample
+from data.features.store_set import open_stores
+from tests.data.features.sample_features import SIZES, draw_rows, write_sample
 
 
-def test_two_stores_read_as_one(tmp_path):
-    rows = write_sample(tmp_path / "a.h5")
+def copy_rows(stores, image_id, like):
+    out = np.empty_like(like)
+    stores.copy_rows(int(stores.positions(np.array([image_id]))[0]), out)
+    return out
+
+
+def test_two_stores_read_as_one(sample, tmp_path):
     more = {5: (2, 2), 25: (1, 3)}
-    rows |= write_sample(tmp_path / "b.h5", more, seed=1)
-    stores = open_stores([tmp_path / "a.h5", tmp_path / "b.h5"])
+    rows = draw_rows() | write_sample(tmp_path / "b.h5", more, seed=1)
+    stores = open_stores([sample, tmp_path / "b.h5"])
     assert stores.image_ids.tolist() == sorted(SIZES | more)
     for image_id, expected in rows.items():
-        assert stores.size(image_id) == (SIZES | more)[image_id]
-        np.testing.assert_array_equal(stores.rows(image_id), expected)
-        out = np.empty_like(expected)
-        stores.copy_rows(int(stores.positions(np.array([image_id]))[0]), out)
-        np.testing.assert_array_equal(out, expected)
+        assert stores.shapes(np.array([image_id])).tolist() == [list((SIZES | more)[image_id])]
+        np.testing.assert_array_equal(copy_rows(stores, image_id, expected), expected)
 
 
-def test_missing_images_are_counted_and_named(tmp_path):
-    write_sample(tmp_path / "a.h5")
-    stores = open_stores([tmp_path / "a.h5"])
+def test_missing_images_are_counted_and_named(sample):
+    stores = open_stores([sample])
     with pytest.raises(ValueError, match=r"2 images are not in .*a.h5, the first is 8"):
         stores.positions(np.array([3, 99, 8, 8]))
 
 
-def test_stores_of_different_kinds_are_not_mixed(tmp_path):
-    write_sample(tmp_path / "a.h5")
+def test_stores_of_different_kinds_are_not_mixed(sample, tmp_path):
     write_sample(tmp_path / "b.h5", {1: (2, 2)}, num_features=6)
-    with StoreWriter(tmp_path / "c.h5", {1: (1, 1)}, 5, source="s", backbone="R-50") as writer:
-        writer.write(1, np.ones((1, 5)))
-    with pytest.raises(ValueError, match=r"b.h5 .*num_features 6, but num_features 5"):
-        open_stores([tmp_path / "a.h5", tmp_path / "b.h5"])
-    with pytest.raises(ValueError, match=r"c.h5 .*backbone R-50, but backbone patch"):
-        open_stores([tmp_path / "a.h5", tmp_path / "c.h5"])
-    with pytest.raises(ValueError, match=r"a.h5 .*backbone patch, but backbone R-50"):
-        open_stores([tmp_path / "a.h5"], backbone="R-50")
-    with pytest.raises(ValueError, match="at least one"):
-        StoreSet([])
+    write_sample(tmp_path / "c.h5", {1: (1, 1)}, backbone="R-50")
+    for names, backbone, message in [
+        ("ab", None, r"b.h5 .*num_features 6, but num_features 5"),
+        ("ac", None, r"c.h5 .*backbone R-50, but backbone patch"),
+        ("a", "R-50", r"a.h5 .*backbone patch, but backbone R-50"),
+        ("", None, "at least one"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            open_stores([tmp_path / f"{name}.h5" for name in names], backbone=backbone)
 
 
 def test_an_image_in_two_stores_must_be_the_same(tmp_path):
@@ -48,15 +45,14 @@ def test_an_image_in_two_stores_must_be_the_same(tmp_path):
     write_sample(tmp_path / "same.h5", {1: (2, 2)})
     write_sample(tmp_path / "other.h5", {1: (2, 2)}, seed=1)
     stores = open_stores([tmp_path / "a.h5", tmp_path / "same.h5"])
-    np.testing.assert_array_equal(stores.rows(1), rows[1])
+    np.testing.assert_array_equal(copy_rows(stores, 1, rows[1]), rows[1])
     with pytest.raises(ValueError, match="image 1 has different features in"):
         open_stores([tmp_path / "a.h5", tmp_path / "other.h5"])
 
 
-def test_check_looks_at_every_file(tmp_path):
-    write_sample(tmp_path / "a.h5")
+def test_check_looks_at_every_file(sample, tmp_path):
     write_sample(tmp_path / "b.h5", {1: (2, 2)})
-    stores = StoreSet([FeatureStore(tmp_path / name) for name in ("a.h5", "b.h5")])
+    stores = open_stores([sample, tmp_path / "b.h5"])
     stores.check()
     with open(tmp_path / "b.h5", "ab") as file:
         file.write(b"x")

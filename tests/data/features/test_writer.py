@@ -6,12 +6,11 @@ import torch
 
 from data.features.manifest import check_grid
 from data.features.reader import FeatureStore
-from data.features.writer import StoreWriter
-from tests.data.features.sample_features import SIZES, draw_rows, write_sample
+from tests.data.features.sample_features import draw_rows, open_writer, write_sample
 
 
 def write_rows(path, rows):
-    with StoreWriter(path, SIZES, 5, source="s", backbone="b") as writer:
+    with open_writer(path) as writer:
         for image_id, array in rows.items():
             writer.write(image_id, array)
 
@@ -26,7 +25,7 @@ def test_equal_contents_give_equal_bytes(tmp_path):
 
 def test_rows_of_float32_tensors_are_rounded_to_float16(tmp_path):
     rows = torch.randn(6, 5)
-    with StoreWriter(tmp_path / "a.h5", {1: (2, 3)}, 5, source="s", backbone="b") as writer:
+    with open_writer(tmp_path / "a.h5", {1: (2, 3)}) as writer:
         writer.write(1, rows.t().contiguous().t())  # as after a transpose
     with FeatureStore(tmp_path / "a.h5") as store:
         np.testing.assert_array_equal(store.rows(1), rows.numpy().astype(np.float16))
@@ -46,47 +45,34 @@ def test_numbers_that_float16_cannot_hold_are_rejected_and_nothing_is_left(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_store_with_an_image_unwritten_is_not_finished(tmp_path):
-    rows = draw_rows()
-    del rows[30]
-    with pytest.raises(ValueError, match="1 images were not written, as 30"):
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({30: None}, "1 images were not written, as 30"),
+        ({8: np.zeros((6, 5))}, "image 8 is not one of"),
+        ({7: np.zeros((5, 5))}, r"image 7 has rows of shape \(5, 5\), expected \(6, 5\)"),
+    ],
+)
+def test_a_store_with_other_images_or_rows_is_not_finished(tmp_path, changes, message):
+    rows = {n: array for n, array in {**draw_rows(), **changes}.items() if array is not None}
+    with pytest.raises(ValueError, match=message):
         write_rows(tmp_path / "a.h5", rows)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_rows_of_another_shape_or_image_are_rejected(tmp_path):
-    with pytest.raises(ValueError, match="image 8 is not one of"):
-        write_rows(tmp_path / "a.h5", {8: np.zeros((6, 5))})
-    with pytest.raises(ValueError, match=r"image 7 has rows of shape \(5, 5\), expected \(6, 5\)"):
-        write_rows(tmp_path / "a.h5", {7: np.zeros((5, 5))})
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_existing_store_is_replaced_only_by_force(tmp_path):
-    write_sample(tmp_path / "a.h5")
+def test_an_existing_store_is_replaced_only_by_force(sample):
     with pytest.raises(FileExistsError, match="exists already"):
-        write_sample(tmp_path / "a.h5")
-    sizes = {1: (1, 1)}
-    with StoreWriter(tmp_path / "a.h5", sizes, 1, source="s", backbone="b", force=True) as writer:
-        writer.write(1, np.ones((1, 1)))
-    with FeatureStore(tmp_path / "a.h5") as store:
+        write_sample(sample)
+    write_sample(sample, {1: (1, 1)}, force=True)
+    with FeatureStore(sample) as store:
         assert store.image_ids.tolist() == [1]
 
 
 def test_two_writers_of_one_store_do_not_mix(tmp_path):
-    with StoreWriter(tmp_path / "a.h5", {1: (1, 1)}, 1, source="s", backbone="b") as writer:
+    with open_writer(tmp_path / "a.h5", {1: (1, 1)}) as writer:
         with pytest.raises(ValueError, match="held by another process"):
-            StoreWriter(tmp_path / "a.h5", {1: (1, 1)}, 1, source="s", backbone="b")
-        writer.write(1, np.ones((1, 1)))
-
-
-def test_grids_larger_than_the_resize_allows_are_rejected(tmp_path):
-    options = {"source": "s", "backbone": "R-50", "resize": (600, 1000)}
-    with pytest.raises(ValueError, match=r"image 5 has 20×32 = 640 cells.* at most 19×32 = 608"):
-        StoreWriter(tmp_path / "a.h5", {4: (19, 32), 5: (20, 32)}, 1, **options)
-    with pytest.raises(ValueError, match=r"image 5 has 4×152"):
-        StoreWriter(tmp_path / "a.h5", {5: (4, 152)}, 1, **options)
-    assert list(tmp_path.iterdir()) == []
+            open_writer(tmp_path / "a.h5", {1: (1, 1)})
+        writer.write(1, np.ones((1, 5)))
 
 
 @pytest.mark.parametrize(
@@ -98,12 +84,16 @@ def test_grids_with_the_short_or_the_long_side_of_the_resize_are_accepted(height
     check_grid(5, width, height, resize)
 
 
-@pytest.mark.parametrize(("height", "width"), [(12, 16), (18, 31), (1, 1), (7, 20)])
-def test_grids_smaller_than_the_resize_makes_them_are_rejected(tmp_path, height, width):
-    options = {"source": "s", "backbone": "R-50", "resize": (600, 1000)}
-    message = rf"image 5 has {height}×{width} cells.* 19 cells on the short side or 32 .*resize"
+@pytest.mark.parametrize(
+    ("height", "width"), [(20, 32), (4, 152), (12, 16), (18, 31), (1, 1), (7, 20)]
+)
+def test_grids_larger_or_smaller_than_the_resize_makes_them_are_rejected(tmp_path, height, width):
+    message = (
+        rf"image 5 has {height}×{width} = {height * width} cells.* at most 19×32 = 608, "
+        "and 19 cells on the short side or 32 on the long one.*resize="
+    )
     with pytest.raises(ValueError, match=message):
-        StoreWriter(tmp_path / "a.h5", {5: (height, width)}, 1, **options)
+        open_writer(tmp_path / "a.h5", {4: (19, 32), 5: (height, width)}, resize=(600, 1000))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -120,23 +110,24 @@ def test_every_image_resized_as_detectron_does_has_a_grid_that_is_accepted(short
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"backbone": 101}, {"backbone": None}, {"backbone": ["a", "b"]}, {"source": 5}],
+    ("options", "message"),
+    [
+        ({"backbone": 101}, "backbone is 101, expected text"),
+        ({"backbone": None}, "backbone is None, expected text"),
+        ({"backbone": ["a", "b"]}, "backbone is .*, expected text"),
+        ({"source": 5}, "source is 5, expected text"),
+        ({"resize": (1000, 600)}, r"resize is \[1000, 600\], but its short side"),
+    ],
 )
-def test_a_name_that_is_not_text_is_rejected_before_anything_is_written(tmp_path, options):
-    with pytest.raises(ValueError, match=f"{next(iter(options))} is .*, expected text"):
-        StoreWriter(
-            tmp_path / "a.h5", {1: (1, 1)}, 1, **({"source": "s", "backbone": "b"} | options)
-        )
+def test_settings_that_make_no_sense_are_rejected_before_anything_is_written(
+    tmp_path, options, message
+):
+    with pytest.raises(ValueError, match=message):
+        open_writer(tmp_path / "a.h5", **options)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_resize_whose_short_side_is_longer_is_rejected(tmp_path):
-    with pytest.raises(ValueError, match=r"resize is \[1000, 600\], but its short side"):
-        StoreWriter(tmp_path / "a.h5", {1: (1, 1)}, 1, source="s", backbone="b", resize=(1000, 600))
 
 
 def test_a_folder_that_is_a_file_is_named(tmp_path):
     (tmp_path / "file").write_text("hello")
     with pytest.raises(NotADirectoryError, match=r"a\.h5 cannot be written: .*file is a file"):
-        StoreWriter(tmp_path / "file" / "b" / "a.h5", {1: (1, 1)}, 1, source="s", backbone="b")
+        open_writer(tmp_path / "file" / "b" / "a.h5")

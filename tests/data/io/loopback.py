@@ -1,4 +1,4 @@
-"""A web server on loopback that serves files and misbehaves as told."""
+"""A web server on loopback that serves files, with the faults it is told to have."""
 
 import contextlib
 import http.server

@@ -64,10 +64,10 @@ def test_a_lock_on_a_deleted_file_does_not_count(tmp_path: Path) -> None:
 def test_a_file_system_without_locks_is_named_or_tolerated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr("data.io.locks.fcntl.flock", refuse)
+    monkeypatch.setattr("data.io.locks.fcntl.flock", fail)
     with pytest.raises(OSError, match=r"\.lock cannot be locked: Operation not supported"):
         FileLock(tmp_path / ".lock", "busy")
     FileLock(tmp_path / ".lock", "busy", required=False).release()

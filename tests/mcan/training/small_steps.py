@@ -13,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import attention
 import mcan
-from data.batching.sampler import Piece, slice_rows
+from data.batching.sampler import MicroBatch, slice_rows
 from mcan.head_schedule import ScheduledHead
 from mcan.runtime.distributed import World
 from mcan.runtime.stop_request import StoppedOnRequestError, StopRequest
@@ -29,7 +29,7 @@ SIZES = mcan.Sizes(
     num_heads=2, pooling=8, output=8,
 )  # fmt: skip
 GRID = (10, 8)
-# (questions of the global batch): one is smaller than the number of pieces it is cut into
+# (questions of the global batch): one is smaller than the number of micro-batches it is cut into
 GLOBAL_BATCHES = [np.arange(0, 5), np.arange(5, 6), np.arange(6, 13), np.arange(2, 4)]
 
 
@@ -47,16 +47,21 @@ class SmallBatch:
     def keep_until(self, wait: Any) -> None: ...
 
 
-def take(piece: Piece, broken: Sequence[int] = ()) -> SmallBatch:
-    """The batch of a piece; the features of `broken` questions hold a NaN."""
+def take(micro_batch: MicroBatch, broken: Sequence[int] = ()) -> SmallBatch:
+    """The tensors of a micro-batch; the features of `broken` questions hold a NaN."""
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(13, GRID[0] * GRID[1], 5, generator=generator, dtype=torch.float64)
     tokens = torch.randint(1, 12, (13, 4), generator=generator)
     targets = torch.rand(13, 6, generator=generator)
     features[list(broken), 3, 2] = torch.nan
-    rows = torch.from_numpy(piece.rows)
+    rows = torch.from_numpy(micro_batch.rows)
     return SmallBatch(
-        features[rows], (GRID,) * len(rows), tokens[rows], targets[rows], 100 + rows, piece.weight
+        features[rows],
+        (GRID,) * len(rows),
+        tokens[rows],
+        targets[rows],
+        100 + rows,
+        micro_batch.weight,
     )
 
 
@@ -72,7 +77,7 @@ def make_stepper(model: torch.nn.Module, world: World = ALONE, **options: Any) -
     return Stepper(wrapped, optimizer, world, **options)
 
 
-def pieces_of(rows: np.ndarray, world: World, num_micro_batches: int) -> list[Piece]:
+def slices_of(rows: np.ndarray, world: World, num_micro_batches: int) -> list[MicroBatch]:
     count = world.size * num_micro_batches
     first = world.rank * num_micro_batches
     return [slice_rows(rows, first + n, count) for n in range(num_micro_batches)]
@@ -86,7 +91,7 @@ def take_steps(
     stepper = make_stepper(model, world)
     gradients, losses = [], []
     for step, rows in enumerate(GLOBAL_BATCHES):
-        batches = [take(piece) for piece in pieces_of(rows, world, num_micro_batches)]
+        batches = [take(micro_batch) for micro_batch in slices_of(rows, world, num_micro_batches)]
         result = stepper.step(batches, step, rate=1e-3, stop=False).read()
         losses.append((result.loss, result.num_questions, result.gradient_norm))
         gradients.append({n: p.grad.cpu().clone() for n, p in model.named_parameters()})
@@ -119,7 +124,7 @@ class SmallData:
             if step == 2 and self.world.rank == self.ask_rank:
                 self.stop.is_made = True
             rows = GLOBAL_BATCHES[step % 4]
-            yield [take(piece, self.broken) for piece in pieces_of(rows, self.world, 1)]
+            yield [take(micro_batch, self.broken) for micro_batch in slices_of(rows, self.world, 1)]
 
     def find_bad_features(self, question_ids: Sequence[int]) -> str | None:
         return None

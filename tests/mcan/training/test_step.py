@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import attention
-from data.batching.sampler import Piece
+from data.batching.sampler import MicroBatch
 from mcan.checkpoint import load_checkpoint
 from mcan.runtime.precision import choose_dtype
 from mcan.training.step import Stepper
@@ -17,8 +17,8 @@ from tests.mcan.training.small_steps import (
     assert_same_steps,
     build,
     make_stepper,
-    pieces_of,
     run_training,
+    slices_of,
     take,
     take_steps,
 )
@@ -47,16 +47,16 @@ def one():
 
 
 def test_the_cases_have_unequal_slices_and_fillers():
-    cut = [[len(p.rows) for p in pieces_of(rows, ALONE, 3)] for rows in GLOBAL_BATCHES]
+    cut = [[len(p.rows) for p in slices_of(rows, ALONE, 3)] for rows in GLOBAL_BATCHES]
     assert any(len(set(sizes)) > 1 for sizes in cut)
-    weights = [p.weight for rows in GLOBAL_BATCHES for p in pieces_of(rows, ALONE, 3)]
+    weights = [p.weight for rows in GLOBAL_BATCHES for p in slices_of(rows, ALONE, 3)]
     assert 0.0 in weights
 
 
 def test_gradients_are_those_of_the_mean_over_the_global_batch():
     """Against torch's own loss on the whole batch."""
     model, rows = build(), GLOBAL_BATCHES[0]
-    batch = take(Piece(rows, 1 / len(rows)))
+    batch = take(MicroBatch(rows, 1 / len(rows)))
     make_stepper(model).step([batch], 7, rate=0.0, stop=False)
     gradients = {name: p.grad.clone() for name, p in model.named_parameters()}
     model.zero_grad()
@@ -82,7 +82,7 @@ def broken_step(**options):
     model = build(torch.float32)
     stepper = make_stepper(model, **options)
     rows = GLOBAL_BATCHES[0]
-    stepper.step([take(Piece(rows, 1 / len(rows)))], 0, rate=1e-3, stop=False)
+    stepper.step([take(MicroBatch(rows, 1 / len(rows)))], 0, rate=1e-3, stop=False)
     return model, stepper, rows
 
 
@@ -91,14 +91,14 @@ def test_a_loss_that_is_not_finite_moves_no_weight_and_names_its_questions(optio
     model, stepper, rows = broken_step(**options)
     weights = {name: p.clone() for name, p in model.state_dict().items()}
     moments = [s["exp_avg"].clone() for s in stepper.optimizer.state.values()]
-    pending = stepper.step([take(Piece(rows, 0.2), broken=[2])], 1, rate=1e-3, stop=False)
+    pending = stepper.step([take(MicroBatch(rows, 0.2), broken=[2])], 1, rate=1e-3, stop=False)
     result = pending.read()
     assert result.is_nonfinite
     assert result.step == 1
     assert 102 in result.nonfinite_questions
     assert_same(dict(model.state_dict()), weights)
     assert_same([s["exp_avg"] for s in stepper.optimizer.state.values()], moments)
-    good = stepper.step([take(Piece(rows, 0.2))], 2, rate=1e-3, stop=False).read()
+    good = stepper.step([take(MicroBatch(rows, 0.2))], 2, rate=1e-3, stop=False).read()
     assert not good.is_nonfinite
     assert good.nonfinite_questions == []
 
@@ -110,7 +110,9 @@ def test_an_overflowing_logit_is_nonfinite_though_its_gradient_is_finite(dtype):
         model.classify.bias[0] = torch.inf
     weights = {name: p.clone() for name, p in model.state_dict().items()}
     stepper = make_stepper(model, dtype=dtype)
-    result = stepper.step([take(Piece(GLOBAL_BATCHES[0], 0.2))], 0, rate=1e-3, stop=False).read()
+    result = stepper.step(
+        [take(MicroBatch(GLOBAL_BATCHES[0], 0.2))], 0, rate=1e-3, stop=False
+    ).read()
     assert result.is_nonfinite
     assert_same(dict(model.state_dict()), weights)
 
@@ -150,7 +152,7 @@ def test_half_precision_moves_the_weights_and_lowers_the_loss(dtype):
     model = build(torch.float32)
     stepper = make_stepper(model, dtype=dtype)
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
-    batch = take(Piece(GLOBAL_BATCHES[0], 0.2))
+    batch = take(MicroBatch(GLOBAL_BATCHES[0], 0.2))
     results = [stepper.step([batch], 0, rate=1e-2, stop=False).read() for _ in range(12)]
     assert not any(result.is_nonfinite for result in results)
     assert results[-1].loss < 0.9 * results[0].loss
@@ -167,7 +169,7 @@ def test_clipping_limits_the_gradient_and_reports_what_it_was():
         before = [p.detach().clone() for p in model.parameters()]
         sgd = torch.optim.SGD(model.parameters(), lr=1.0, fused=True)
         stepper = Stepper(model, sgd, ALONE, clip=clip)
-        result = stepper.step([take(Piece(rows, 0.2))], 0, rate=0.5, stop=False).read()
+        result = stepper.step([take(MicroBatch(rows, 0.2))], 0, rate=0.5, stop=False).read()
         change = [p - b for p, b in zip(model.parameters(), before, strict=True)]
         moves.append(torch.cat([c.flatten() for c in change]).norm().item())
         norms.append(result.gradient_norm)
@@ -186,8 +188,8 @@ def test_precision_is_chosen_by_name_and_auto_is_float32_on_a_cpu():
 
 
 def test_a_filler_counts_for_nothing():
-    batch = take(Piece(GLOBAL_BATCHES[0], 0.2))
-    filler = take(Piece(GLOBAL_BATCHES[2][:1], 0.0))
+    batch = take(MicroBatch(GLOBAL_BATCHES[0], 0.2))
+    filler = take(MicroBatch(GLOBAL_BATCHES[2][:1], 0.0))
     results = [
         make_stepper(build()).step(batches, 0, rate=0.0, stop=False).read()
         for batches in ([batch], [batch, filler])
