@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 def make_shapes(data: Data) -> None:
     """Make the `shapes` dataset and print the accuracy of simple baselines."""
-    from data.shapes.baselines import measure_baselines
     from data.shapes.build import build_shapes
-    from data.shapes.report import describe_dataset
+    from data.shapes.report import describe_dataset, measure_baselines
     from data.vqa.data_folder import DataFolder
 
     root = Path(data.root)

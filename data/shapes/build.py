@@ -51,8 +51,8 @@ def build_shapes(
     if num_workers < 1:
         raise ValueError(f"num_workers is {num_workers}, expected at least 1")
     root, sizes = Path(os.path.abspath(root)), sizes or Sizes()
-    mark = {"version": VERSION, "seed": seed, "pairs": [sizes.train, sizes.val, sizes.test]}
-    mark["human"] = sizes.human
+    pairs = [sizes.train, sizes.val, sizes.test]
+    mark = {"version": VERSION, "seed": seed, "pairs": pairs, "human": sizes.human}
     if is_there(root, mark, force):
         return False
     if Path.cwd().is_relative_to(root.resolve()):  # it is renamed when all is done

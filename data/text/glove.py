@@ -10,7 +10,6 @@ from tqdm import tqdm
 LONGEST_LINE = 1 << 20  # bytes; a line of 300 numbers has about 3,000
 NUMERALS = b"0123456789.+-eE "
 LARGEST_NUMBER = 3e38  # float32; NaN compares false as well
-BAR_STEP = 1 << 22  # bytes between two movements of the progress bar
 
 
 def read_vectors(
@@ -43,28 +42,13 @@ def read_lines(path: str | Path, show_progress: bool) -> Iterator[tuple[int, byt
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path} is not a file; expected an unpacked GloVe text file")
     size = Path(path).stat().st_size
-    with open(path, "rb") as file, make_bar(size, show_progress) as bar:
-        number, unreported = 0, 0
+    style = {"desc": "word vectors", "unit": "B", "unit_scale": True, "leave": False}
+    with open(path, "rb") as file, tqdm(total=size, disable=not show_progress, **style) as bar:
+        number = 0
         while line := read_line(file, path, number + 1):
             number += 1
-            unreported += len(line)
-            if unreported >= BAR_STEP:
-                bar.update(unreported)
-                unreported = 0
+            bar.update(len(line))
             yield number, line.rstrip(b" \r\n")
-        bar.update(unreported)
-
-
-def make_bar(size: int, show_progress: bool) -> "tqdm[None]":
-    """A progress bar in bytes."""
-    return tqdm(
-        total=size,
-        unit="B",
-        unit_scale=True,
-        desc="word vectors",
-        leave=False,
-        disable=not show_progress,
-    )
 
 
 def read_line(file: BinaryIO, path: str | Path, number: int) -> bytes:

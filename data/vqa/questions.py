@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from data.vqa.json_entries import check_unique, name_ids, read_entries, take_id, take_text
+from data.vqa.json_entries import check_unique, name_ids, read_entries, take, take_id, take_text
 
 NUM_ANNOTATORS = 10
 
@@ -106,11 +106,9 @@ def parse_annotation(entry: Any, path: str | Path, number: int) -> Annotation:
     where = f"{path}: annotation number {number}"
     question_id = take_id(entry, "question_id", where)
     where = f"{where} (question {question_id})"
-    if "answers" not in entry:
-        raise ValueError(f"{where} has no 'answers'")
-    answers = entry["answers"]
+    answers = take(entry, "answers", where)
     if not isinstance(answers, list) or len(answers) != NUM_ANNOTATORS:
-        found = f"{len(answers)}" if isinstance(answers, list) else "no list"
+        found = len(answers) if isinstance(answers, list) else "no list"
         raise ValueError(f"{where} must have {NUM_ANNOTATORS} answers, found {found}")
     for answer in answers:
         if type(answer) is not str:

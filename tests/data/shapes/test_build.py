@@ -17,9 +17,8 @@ from data.features.reader import FeatureStore
 from data.human_attention.vqa_hat import list_mapped_questions, read_distributions
 from data.io.atomic_files import read_json
 from data.shapes import build
-from data.shapes.baselines import CEILING, measure_baselines
 from data.shapes.build import Sizes, build_shapes, claim
-from data.shapes.report import describe_dataset
+from data.shapes.report import CEILING, describe_dataset, measure_baselines
 from data.text.answer_list import AnswerList
 from data.text.vocabulary import Vocabulary
 from data.vqa.data_folder import DataFolder
