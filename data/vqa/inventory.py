@@ -40,16 +40,15 @@ def take_inventory(folder: DataFolder) -> Inventory:
 
 def compare_stores(folder: DataFolder, inventory: Inventory) -> None:
     """Note a store whose features are of another kind than the first one's."""
-    paths = [
-        path for path in dict.fromkeys(map(folder.store, folder.layout.subtypes)) if path.is_file()
-    ]
-    manifests = []
-    for path in paths:
-        with FeatureStore(path) as store:
-            manifests.append(store.manifest)
-    for path, manifest in zip(paths[1:], manifests[1:], strict=True):
+    manifests = {}
+    for path in map(folder.store, folder.layout.subtypes):
+        if path.is_file():
+            with FeatureStore(path) as store:
+                manifests[path] = store.manifest
+    for path, manifest in manifests.items():
+        first, expected = next(iter(manifests.items()))
         try:
-            manifest.check_alike(path, manifests[0], paths[0])
+            manifest.check_alike(path, expected, first)
         except ValueError as error:
             inventory.lacking.append(str(error))
 

@@ -55,25 +55,15 @@ def keep(chosen: np.ndarray) -> HumanMaps:
     return HumanMaps(*(values[chosen] for values in list(vars(MAPS).values())[:6]), num_black=0)
 
 
-def mean_map_of_each_question() -> np.ndarray:
-    """(Q, L): a model that looks exactly as the three people do."""
-    means = [MAPS.cells[number == MAPS.questions].mean(0) for number in range(NUM_QUESTIONS)]
-    return np.array(means)
-
-
-def narrow(cells: np.ndarray) -> np.ndarray:
-    """All attention on the best cell."""
-    return np.eye(cells.shape[1])[cells.argmax(1)]
-
-
 @pytest.fixture(scope="module")
 def comparison() -> HumanComparison:
-    """Models that look like people: discrete, narrowly, and with one or two components."""
-    like = mean_map_of_each_question()
+    """A model that looks exactly as the three people do, and one that looks at its best cell."""
+    like = np.array([MAPS.cells[MAPS.questions == n].mean(0) for n in range(NUM_QUESTIONS)])
+    narrow = np.eye(QUESTIONS.num_cells)[like.argmax(1)]
     none, some = np.zeros(NUM_QUESTIONS, int), 1 + np.arange(NUM_QUESTIONS) % 2
     attentions = [
         Attention("like people", "multimodal", like, some),
-        Attention("narrow", "discrete", narrow(like), none),
+        Attention("narrow", "discrete", narrow, none),
     ]
     return compare_attention(QUESTIONS, MAPS, attentions, num_resamples=200)
 
