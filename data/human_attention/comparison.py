@@ -14,10 +14,6 @@ from data.human_attention.human_reference import HumanReference, MapScores
 from data.human_attention.map_arrays import HumanMaps, MappedQuestions, pad, unpad
 
 DIGITS = 6  # kept in files: fewer than what the order of a sum may change
-COLUMNS = (
-    "question_id", "image_id", "annotator", "model", "head", "blurred", "num_components",
-    "answer_type", "divergence_bits", "divergence_nats", "distance_bits", "spearman",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -96,22 +92,21 @@ class HumanComparison:
             ],
         }
 
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """The values of COLUMNS for every map and model, by question, annotator and model."""
-        for place, question in enumerate(self.maps.questions.tolist()):
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The columns of every map and model, by question, annotator and model."""
+        for place, question in enumerate(self.maps.questions):
             for model in self.models:
-                attention = model.attention
-                yield (
-                    int(self.questions.ids[question]),
-                    int(self.questions.image_ids[question]),
-                    int(self.maps.annotators[place]),
-                    attention.name,
-                    attention.head,
-                    attention.blurred,
-                    int(attention.num_components[question]) or None,
-                    self.questions.answer_types[question],
-                    *(dump(float(values[place])) for values in model.scores.values()),
-                )
+                yield {
+                    "question_id": self.questions.ids[question],
+                    "image_id": self.questions.image_ids[question],
+                    "annotator": self.maps.annotators[place],
+                    "model": model.attention.name,
+                    "head": model.attention.head,
+                    "blurred": model.attention.blurred,
+                    "num_components": model.attention.num_components[question] or None,
+                    "answer_type": self.questions.answer_types[question],
+                    **{name: dump(float(each[place])) for name, each in model.scores.items()},
+                }
 
 
 def dump(value: Any) -> Any:

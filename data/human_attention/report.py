@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from data.human_attention.agreement import Agreement, Estimate
-from data.human_attention.comparison import COLUMNS, HumanComparison, Paired
+from data.human_attention.comparison import HumanComparison, Paired
 from data.io.atomic_files import atomic_write, check_output_file, read_json, write_json
 
 KIND = "comparison with human attention"
@@ -42,13 +42,14 @@ def write_comparison(
 ) -> None:
     """The summary, with what was compared and how, then the measures of every map."""
     write_json(summary, {"kind": KIND, **description, **comparison.to_json()}, indent=1)
+    rows = list(comparison.rows())
     with (
         atomic_write(summary.with_suffix(".csv")) as temporary,
         open(temporary, "w", encoding="utf-8", newline="") as file,
     ):
-        table = csv.writer(file)
-        table.writerow(COLUMNS)
-        table.writerows(comparison.rows())
+        table = csv.DictWriter(file, rows[0])
+        table.writeheader()
+        table.writerows(rows)
 
 
 def format_comparison(comparison: HumanComparison) -> str:

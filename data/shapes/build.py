@@ -165,12 +165,12 @@ def write_human_maps(
     """Maps for the first `number` val questions that depend on an object, named by VQA v1 ids."""
     maps = folder.human_maps("val")
     maps.mkdir(parents=True)
-    resting = (
+    jobs_of_all = (
         (each.scene, question.things, maps / str(v1_id(question_id)), (seed, question_id))
         for each in asked
         for question_id, question in each.number()
         if question.things
     )
-    jobs = list(itertools.islice(resting, number))
+    jobs = list(itertools.islice(jobs_of_all, number))
     for _ in tqdm(run(make_maps, jobs, CHUNK), desc="human maps", total=len(jobs), unit="question"):
         pass

@@ -1,5 +1,6 @@
 """Word vectors from a GloVe text file: one pass, keeping only the words asked for."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -66,11 +67,7 @@ def read_line(file: BinaryIO, path: str | Path, number: int) -> bytes:
 def count_numbers(line: bytes, where: str) -> int:
     """How many numbers the first line ends with, after at least one field for its token."""
     fields = line.split(b" ")
-    numbers = 0
-    for field in reversed(fields[1:]):
-        if not is_number(field):
-            break
-        numbers += 1
+    numbers = sum(1 for _ in itertools.takewhile(is_number, reversed(fields[1:])))
     if numbers == 0:
         raise ValueError(f"{where} must be a word and its numbers, separated by single spaces")
     if numbers == 1 and fields[0].isdigit():

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from data.human_attention.agreement import Agreement
-from data.human_attention.comparison import (
-    COLUMNS,
-    Attention,
-    HumanComparison,
-    compare_attention,
-    dump,
-)
+from data.human_attention.comparison import Attention, HumanComparison, compare_attention, dump
 from data.human_attention.controls import derange, make_even
 from data.human_attention.human_reference import HumanReference, next_of_same
 from data.human_attention.map_arrays import HumanMaps, MappedQuestions, spread_map, stack_maps
@@ -189,7 +183,7 @@ def test_the_same_seed_gives_the_same_report_to_the_last_digit(comparison: Human
 
 
 def test_there_is_a_row_for_every_map_and_model(comparison: HumanComparison) -> None:
-    rows = [dict(zip(COLUMNS, row, strict=True)) for row in comparison.rows()]
+    rows = list(comparison.rows())
     assert len(rows) == len(MAPS) * 3 == (NUM_QUESTIONS * NUM_ANNOTATORS - 1) * 3
     first = rows[0]
     assert (first["question_id"], first["image_id"], first["annotator"]) == (100, 0, 1)
