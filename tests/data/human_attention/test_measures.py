@@ -29,7 +29,7 @@ def draw(seed: int, rows: int = 4, cells: int = 9) -> tuple[np.ndarray, np.ndarr
     return first, second
 
 
-def test_a_coin_against_a_certainty_is_what_a_pencil_finds() -> None:
+def test_a_coin_against_a_certainty_is_what_one_works_out_by_hand() -> None:
     """m = (3/4, 1/4): half of (log2 4/3) and half of (½ log2 2/3 + ½ log2 2)."""
     by_hand = 0.5 * math.log2(4 / 3) + 0.5 * (0.5 * math.log2(2 / 3) + 0.5)
     found = jensen_shannon(np.array([1.0, 0.0]), np.array([0.5, 0.5]))
