@@ -102,13 +102,12 @@ def inspect_store(
 
 def explain_store(folder: DataFolder, split: str, num_images: int) -> str:
     """How to make the feature store that a split lacks."""
-    store = folder.store(split)
+    store, images = folder.store(split), folder.image_folder(split)
     if num_images:
-        how = f"make extract IMAGES={folder.image_folder(split)} OUT={store}"
+        how = f"make extract IMAGES={images} OUT={store}"
     else:
         how = (
-            f"put images into {folder.image_folder(split)} and run make extract, or run "
-            f"make features SOURCE=<folder of .pth files of {folder.layout.image_subtype(split)}> "
-            f"OUT={store}"
+            f"put images into {images} and run make extract, or run make features "
+            f"SOURCE=<folder of .pth files of {folder.layout.fill('{images}', split)}> OUT={store}"
         )
     return f"{split}: {store} is missing; {how}"
