@@ -84,12 +84,11 @@ def match_by_words(
         for mapped in list_mapped_questions(folder, name)
     }
     images = {image_id for image_id, _ in by_words}  # tokenizing all the others takes a while
-    matched = {
-        number: by_words.get(key_of(image_id, text))
+    return {
+        number: mapped
         for number, image_id, text in rows_of(questions)
-        if image_id in images
+        if image_id in images and (mapped := by_words.get(key_of(image_id, text)))
     }
-    return {number: mapped for number, mapped in matched.items() if mapped is not None}
 
 
 def find_answer_types(
