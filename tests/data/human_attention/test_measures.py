@@ -48,27 +48,17 @@ def test_it_is_the_square_of_scipys_distance_in_bits_and_in_nats(seed: int) -> N
 
 
 @given(SEEDS)
-def test_it_is_symmetric_and_lies_between_0_and_1_bit(seed: int) -> None:
+def test_it_is_symmetric_between_0_and_1_bit_and_ignores_padding(seed: int) -> None:
     first, second = draw(seed)
     found = jensen_shannon(first, second)
     assert ((found >= 0) & (found <= 1)).all()
     np.testing.assert_allclose(found, jensen_shannon(second, first), atol=1e-15)
-
-
-@given(SEEDS)
-def test_the_same_map_twice_is_0_and_maps_that_share_no_cell_are_1_bit_apart(seed: int) -> None:
-    first, second = draw(seed)
-    assert (jensen_shannon(first, first) == 0).all()
     nothing = np.zeros_like(first)
+    padded = jensen_shannon(np.hstack([first, nothing]), np.hstack([second, nothing]))
+    np.testing.assert_allclose(padded, found, atol=1e-15)
+    assert (jensen_shannon(first, first) == 0).all()
     apart = jensen_shannon(np.hstack([first, nothing]), np.hstack([nothing, second]))
-    np.testing.assert_allclose(apart, 1, atol=1e-12)
-
-
-@given(SEEDS)
-def test_padding_changes_nothing(seed: int) -> None:
-    first, second = draw(seed)
-    padded = [np.pad(each, ((0, 0), (0, 5))) for each in (first, second)]
-    np.testing.assert_allclose(jensen_shannon(*padded), jensen_shannon(first, second), atol=1e-15)
+    np.testing.assert_allclose(apart, 1, atol=1e-12)  # no cell in common
 
 
 def spearman(first: np.ndarray, second: np.ndarray) -> np.ndarray:
