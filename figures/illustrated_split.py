@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from data.features.store_set import StoreSet, open_stores
-from data.human_attention.divergence import jensen_shannon
+from data.human_attention.measures import jensen_shannon
 from data.human_attention.vqa_hat import (
     MappedQuestion,
     MeanMap,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.human_attention.divergence import jensen_shannon
+from data.human_attention.measures import jensen_shannon
 from data.vqa.json_entries import name_ids
 from data.vqa.questions import Questions
 from figures.attention_samples import AttentionSample, collect_samples

@@ -4,24 +4,20 @@ python -m scripts.data data=shapes|vqa_v2|custom [data.root=…]
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from configs.schema.files import MakeData
 from configs.schema.groups import Data
+from data.text.word_lists import prepare_words
+from data.vqa.data_folder import DataFolder
 from scripts.cli.command import command
 
-if TYPE_CHECKING:
-    from data.vqa.data_folder import DataFolder
-
-# imports are in the functions: the worker processes import this module too, and need no h5py
+# other imports are in the functions: the worker processes import this module, and need no h5py
 
 
 def make_shapes(data: Data) -> None:
     """Make the `shapes` dataset and print the accuracy of simple baselines."""
-    from data.shapes.baselines import measure_baselines
     from data.shapes.build import build_shapes
-    from data.shapes.report import describe_dataset
-    from data.vqa.data_folder import DataFolder
+    from data.shapes.report import describe_dataset, measure_baselines
 
     root = Path(data.root)
     if not build_shapes(root, seed=data.seed, num_workers=data.num_workers, force=data.force):
@@ -37,7 +33,6 @@ def make_shapes(data: Data) -> None:
 
 def fetch_vqa_v2(data: Data) -> None:
     """Download VQA-v2's files, build the words, and say how to get features."""
-    from data.vqa.data_folder import DataFolder
     from data.vqa.vqa_v2 import explain_features, fetch_vqa_v2
 
     folder = DataFolder(data.root, data.layout)
@@ -50,7 +45,6 @@ def fetch_vqa_v2(data: Data) -> None:
 
 def check_custom(data: Data) -> None:
     """Check a folder, build the words, and say what is missing."""
-    from data.vqa.data_folder import DataFolder
     from data.vqa.inventory import take_inventory
 
     if not data.root:
@@ -66,10 +60,8 @@ def check_custom(data: Data) -> None:
         print(f"complete; train with make train ARGS='data=custom data.root={data.root}{own}'")
 
 
-def print_words(folder: "DataFolder", data: Data) -> None:
+def print_words(folder: DataFolder, data: Data) -> None:
     """Build the vocabulary and the answers of a folder unless they are there, and say so."""
-    from data.text.word_lists import prepare_words
-
     words = prepare_words(folder, data.min_answer_count, data.question_length)
     verb = "built" if words.built else "kept"
     print(f"{verb} {len(words.vocabulary):,} question words and {len(words.answers):,} answers")

@@ -4,10 +4,9 @@ python -m scripts.human_attention checkpoints=[runs/a,runs/b]
 """
 
 from configs.schema.trained import HumanAttention
-from data.human_attention.bootstrap import LEVEL
+from data.human_attention.agreement import LEVEL
 from data.human_attention.comparison import HumanComparison
-from data.human_attention.comparison_file import check_replaceable, write_comparison
-from data.human_attention.table import format_comparison
+from data.human_attention.report import check_replaceable, format_comparison, write_comparison
 from mcan.evaluation.human_attention import compare
 from mcan.evaluation.trained_model import name_models
 from mcan.runtime.distributed import World, joined_world

@@ -1,92 +1,75 @@
-"""How well attention agrees with maps: each measure's mean and interval, and differences."""
+"""How well attention agrees with maps: the mean of each measure, and its interval.
 
-import math
-from collections.abc import Mapping
+Intervals come from resampling whole images: maps of one image are not independent.
+"""
+
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from data.human_attention.bootstrap import Estimate, Resamples
-from data.human_attention.divergence import NATS_PER_BIT
-
-DIGITS = 6  # kept in files: fewer than what the order of a sum may change
+LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class MapScores:
-    """Two scores of every map (M,); NaN where one is not defined."""
+class Estimate:
+    """A mean over maps and its interval; all NaN where there is nothing to average."""
 
-    bits: np.ndarray  # Jensen–Shannon divergence
-    spearman: np.ndarray
-
-    @property
-    def measures(self) -> dict[str, np.ndarray]:
-        """(M,) each, by their names in files: low divergence and high correlation are alike."""
-        return {
-            "divergence_bits": self.bits,
-            "divergence_nats": self.bits * NATS_PER_BIT,
-            "distance_bits": np.sqrt(self.bits),
-            "spearman": self.spearman,
-        }
+    mean: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """The mean of every measure over maps."""
+class Estimates:
+    """Every measure by its name in files; low divergence is good, and so is high correlation."""
 
-    measures: dict[str, Estimate]
-    num_maps: int
-    num_questions: int
-
-    @classmethod
-    def of(
-        cls,
-        scores: MapScores,
-        resamples: Resamples,
-        questions: np.ndarray,
-        chosen: np.ndarray | None = None,
-    ) -> "Agreement":
-        """Of all maps or of the chosen (M,) ones; `questions` (M,) are the maps' own."""
-        counted = np.isfinite(scores.bits) & (True if chosen is None else chosen)
-        measures = {n: resamples.estimate(each, chosen) for n, each in scores.measures.items()}
-        return cls(measures, int(counted.sum()), len(np.unique(questions[counted])))
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values; null where a measure is not defined."""
-        return {**dump(self.measures), "maps": self.num_maps, "questions": self.num_questions}
+    divergence_bits: Estimate  # Jensen–Shannon
+    divergence_nats: Estimate
+    distance_bits: Estimate
+    spearman: Estimate
 
 
 @dataclass(frozen=True)
-class Paired:
-    """The mean difference first − second over the same maps; below zero the first diverges less."""
+class Agreement(Estimates):
+    """The mean of every measure over so many maps of so many questions."""
 
-    first: str
-    second: str
-    measures: dict[str, Estimate]
-
-    @classmethod
-    def of(
-        cls, first: str, one: MapScores, second: str, two: MapScores, resamples: Resamples
-    ) -> "Paired":
-        """Map by map."""
-        others = two.measures
-        measures = {n: resamples.estimate(each - others[n]) for n, each in one.measures.items()}
-        return cls(first, second, measures)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {"first": self.first, "second": self.second, **dump(self.measures)}
+    maps: int
+    questions: int
 
 
-def dump(measures: Mapping[str, Estimate]) -> dict[str, dict[str, float | None]]:
-    """Estimates as plain numbers."""
-    return {
-        name: {part: round_off(value) for part, value in vars(estimate).items()}
-        for name, estimate in measures.items()
-    }
+class Resamples:
+    """The same draws of images, with replacement, for everything that is estimated."""
 
+    def __init__(self, image_ids: np.ndarray, num_resamples: int, seed: int) -> None:
+        """`image_ids` (M,): the image of every map."""
+        if num_resamples < 1:
+            raise ValueError(f"resamples is {num_resamples}, expected at least 1")
+        if seed < 0:
+            raise ValueError(f"seed is {seed}, expected 0 or more")
+        _, self.images = np.unique(image_ids, return_inverse=True)
+        self.num_images = int(self.images.max()) + 1
+        generator = np.random.default_rng(seed)
+        even = np.full(self.num_images, 1 / self.num_images)
+        draws = generator.multinomial(self.num_images, even, size=num_resamples)
+        self.draws = draws.astype(np.float64)  # (resamples, images): how often each was drawn
 
-def round_off(value: float) -> float | None:
-    """A number as it goes into a file; NaN is no JSON."""
-    return round(value, DIGITS) + 0.0 if math.isfinite(value) else None
+    def estimate(self, values: np.ndarray, chosen: np.ndarray | bool = True) -> Estimate:
+        """The mean of values (M,), or of the chosen ones, and its percentile interval.
+
+        Values that are NaN are left out; so are draws without any of the images in question.
+        """
+        counted = np.isfinite(values) & chosen
+        if not counted.any():
+            return Estimate(np.nan, np.nan, np.nan)
+        sums = self.draws @ self.add_up(np.where(counted, values, 0.0))
+        counts = self.draws @ self.add_up(counted.astype(np.float64))
+        means = sums[counts > 0] / counts[counts > 0]
+        mean = float(values[counted].mean())
+        if not len(means):
+            return Estimate(mean, np.nan, np.nan)
+        low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        return Estimate(mean, float(low), float(high))
+
+    def add_up(self, values: np.ndarray) -> np.ndarray:
+        """(M,) -> (images,): the sum over the maps of each image."""
+        return np.bincount(self.images, weights=values, minlength=self.num_images)

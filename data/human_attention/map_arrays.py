@@ -1,13 +1,13 @@
 """The maps of many questions as arrays: what a model's attention is compared with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from data.human_attention.rank_correlation import coarsen
-from data.human_attention.vqa_hat import MappedQuestion, average_area, read_map
+from data.human_attention.measures import coarsen
+from data.human_attention.vqa_hat import MappedQuestion, distribute, read_map
 
 FINE_SIDE = 32  # cells per side on which maps of different grids are averaged: the longest grid's
 
@@ -74,15 +74,9 @@ def spread_map(
     own = tuple(questions.sizes[number].tolist())
     other = tuple(questions.sizes[questions.partners[number]].tolist())
     cells, elsewhere, fine = (
-        normalise(average_area(picture, *size)) for size in (own, other, (FINE_SIDE, FINE_SIDE))
+        distribute(picture, *size) for size in (own, other, (FINE_SIDE, FINE_SIDE))
     )
     return HumanMap(number, annotator, cells, elsewhere, coarsen(picture), fine)
-
-
-def normalise(cells: np.ndarray) -> np.ndarray:
-    """(h, w) with some mass -> (h·w,), sum 1."""
-    flat = cells.reshape(-1)
-    return np.asarray(flat / flat.sum())
 
 
 def stack_maps(found: Sequence[HumanMap | None], num_cells: int, source: object) -> HumanMaps:
@@ -108,3 +102,9 @@ def pad(rows: Sequence[np.ndarray], length: int) -> np.ndarray:
     for place, row in enumerate(rows):
         padded[place, : len(row)] = row
     return padded
+
+
+def unpad(cells: np.ndarray, sizes: np.ndarray) -> Iterator[np.ndarray]:
+    """The rows of (Q, L) over their grids of sizes (Q, 2), each (h, w)."""
+    for row, (height, width) in zip(cells, sizes.tolist(), strict=True):
+        yield row[: height * width].reshape(height, width)

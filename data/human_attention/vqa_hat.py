@@ -1,7 +1,6 @@
 """VQA-HAT: where people looked to answer a question, as distributions over the cells of a grid."""
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,14 +60,13 @@ def list_maps(folder: Path) -> dict[int, list[Path]]:
         raise FileNotFoundError(
             f"{folder} does not exist; unpack the maps of VQA-HAT there (see docs/data.md)"
         )
-    found: dict[int, list[tuple[int, Path]]] = defaultdict(list)
-    for path in folder.iterdir():
-        match = NAME.fullmatch(path.name)
-        if match is not None:
-            found[int(match[1])].append((int(match[2]), path))
-    if not found:
+    matches = (NAME.fullmatch(path.name) for path in folder.iterdir())
+    maps: dict[int, list[Path]] = {}
+    for match in sorted(filter(None, matches), key=lambda match: (int(match[1]), int(match[2]))):
+        maps.setdefault(int(match[1]), []).append(folder / match[0])
+    if not maps:
         raise FileNotFoundError(f"{folder} holds no map named <question_id>_<n>.png")
-    return {number: [path for _, path in sorted(found[number])] for number in sorted(found)}
+    return maps
 
 
 def match_by_words(
@@ -86,12 +84,11 @@ def match_by_words(
         for mapped in list_mapped_questions(folder, name)
     }
     images = {image_id for image_id, _ in by_words}  # tokenizing all the others takes a while
-    matched = {
-        number: by_words.get(key_of(image_id, text))
+    return {
+        number: mapped
         for number, image_id, text in rows_of(questions)
-        if image_id in images
+        if image_id in images and (mapped := by_words.get(key_of(image_id, text)))
     }
-    return {number: mapped for number, mapped in matched.items() if mapped is not None}
 
 
 def find_answer_types(
@@ -137,9 +134,9 @@ def read_map(path: Path) -> np.ndarray:
 def read_distributions(mapped: MappedQuestion, height: int, width: int) -> Iterator[np.ndarray]:
     """Each annotator's distribution over a grid, (height·width,), sum 1; black maps are skipped."""
     for path in mapped.maps:
-        cells = average_area(read_map(path), height, width).reshape(-1)
-        if cells.sum() > 0:
-            yield cells / cells.sum()
+        picture = read_map(path)
+        if picture.any():
+            yield distribute(picture, height, width)
 
 
 def average_maps(mapped: MappedQuestion, longer_side: int) -> MeanMap | None:
@@ -150,6 +147,12 @@ def average_maps(mapped: MappedQuestion, longer_side: int) -> MeanMap | None:
     if not distributions:
         return None
     return MeanMap(np.mean(distributions, axis=0).reshape(height, width), len(distributions))
+
+
+def distribute(picture: np.ndarray, height: int, width: int) -> np.ndarray:
+    """A picture (H, W) that is not black as a distribution over a grid, (height·width,)."""
+    cells = average_area(picture, height, width).reshape(-1)
+    return np.asarray(cells / cells.sum())
 
 
 def average_area(picture: np.ndarray, height: int, width: int) -> np.ndarray:

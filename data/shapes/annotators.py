@@ -10,7 +10,7 @@ from data.vqa.questions import NUM_ANNOTATORS
 MOST_SLIPS = 4  # of ten, so that the right answer keeps the majority and its full score
 SLIP_RATES = (0.02, 0.12, 0.30)  # of easy, ordinary and hard questions
 RATE_SHARES = (0.6, 0.3, 0.1)
-NEAR_COLORS = {
+NEAR = {  # what colours and shapes are taken for
     "red": ("orange", "pink"),
     "orange": ("red", "yellow", "brown"),
     "yellow": ("orange", "gold"),
@@ -22,8 +22,6 @@ NEAR_COLORS = {
     "white": ("gray",),
     "gray": ("white", "black"),
     "black": ("gray", "dark"),
-}
-NEAR_SHAPES = {
     "circle": ("ring", "oval"),
     "square": ("diamond", "rectangle"),
     "triangle": ("diamond", "star"),
@@ -63,6 +61,4 @@ def list_slips(question: Question) -> list[str]:
         return [word for word in ("both", "neither", "yes") if word != true]
     if question.template == "size":
         return ["medium", "small" if true == "big" else "big"]
-    if true in NEAR_COLORS:
-        return list(NEAR_COLORS[true])
-    return list(NEAR_SHAPES[true])
+    return list(NEAR[true])

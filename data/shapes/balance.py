@@ -16,9 +16,8 @@ class Balance:
 
     def __init__(self, generator: np.random.Generator) -> None:
         self.generator = generator
-        self.answers: Counter[tuple[str, str]] = (
-            Counter()
-        )  # by (text, answer) and (template, answer)
+        # by (text, answer) and by (template, answer)
+        self.answers: Counter[tuple[str, str]] = Counter()
         self.templates: Counter[str] = Counter()
 
     def choose(self, pairs: list[Pair]) -> list[Pair]:

@@ -51,8 +51,8 @@ def build_shapes(
     if num_workers < 1:
         raise ValueError(f"num_workers is {num_workers}, expected at least 1")
     root, sizes = Path(os.path.abspath(root)), sizes or Sizes()
-    mark = {"version": VERSION, "seed": seed, "pairs": [sizes.train, sizes.val, sizes.test]}
-    mark["human"] = sizes.human
+    pairs = [sizes.train, sizes.val, sizes.test]
+    mark = {"version": VERSION, "seed": seed, "pairs": pairs, "human": sizes.human}
     if is_there(root, mark, force):
         return False
     if Path.cwd().is_relative_to(root.resolve()):  # it is renamed when all is done
@@ -165,12 +165,12 @@ def write_human_maps(
     """Maps for the first `number` val questions that depend on an object, named by VQA v1 ids."""
     maps = folder.human_maps("val")
     maps.mkdir(parents=True)
-    resting = (
+    jobs_of_all = (
         (each.scene, question.things, maps / str(v1_id(question_id)), (seed, question_id))
         for each in asked
         for question_id, question in each.number()
         if question.things
     )
-    jobs = list(itertools.islice(resting, number))
+    jobs = list(itertools.islice(jobs_of_all, number))
     for _ in tqdm(run(make_maps, jobs, CHUNK), desc="human maps", total=len(jobs), unit="question"):
         pass

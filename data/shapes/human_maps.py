@@ -19,18 +19,18 @@ def draw_map(generator: np.random.Generator, scene: Scene, things: tuple[int, ..
     cells = STEP / CELL
     rows = (np.arange(size[1] // STEP)[:, None] + 0.5) * cells
     columns = (np.arange(size[0] // STEP) + 0.5) * cells
-    heat = np.zeros((len(rows), len(columns)))
+    blobs = []  # row, column, width, strength
     for number in choose_looked_at(generator, things):
         thing = scene.things[number]
-        row, column = generator.normal((thing.row, thing.column), 0.15)
+        place = generator.normal((thing.row, thing.column), 0.15)
         width = thing.radius * generator.uniform(0.7, 1.1)
-        distance = (rows - row) ** 2 + (columns - column) ** 2
-        blob = generator.uniform(0.7, 1.0) * np.exp(-distance / (2 * width**2))
-        heat = np.maximum(heat, blob)
+        blobs.append((*place, width, generator.uniform(0.7, 1.0)))
     if generator.random() < 0.2:  # a stray glance
-        row, column = generator.uniform(0, (scene.height, scene.width))
+        blobs.append((*generator.uniform(0, (scene.height, scene.width)), 0.6, 0.4))
+    heat = np.zeros((len(rows), len(columns)))
+    for row, column, width, strength in blobs:
         distance = (rows - row) ** 2 + (columns - column) ** 2
-        heat = np.maximum(heat, 0.4 * np.exp(-distance / (2 * 0.6**2)))
+        heat = np.maximum(heat, strength * np.exp(-distance / (2 * width**2)))
     gray = Image.fromarray(np.round(255 * heat / heat.max()).astype(np.uint8))
     return gray.resize(size, Image.Resampling.BICUBIC)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from data.backbones.patch.outlines import SHAPES
-from data.shapes.scene import COLORS, Scene
+from data.shapes.scene import COLORS, Scene, Thing
 
 MOST_COUNTED = 5
 NOUNS = {"shape": "shapes", "color": "objects"}
@@ -49,6 +49,12 @@ class View:
             self.of["shape"][thing.shape].append(number)
             self.of["color"][thing.color].append(number)
             self.of_kind[thing.color, thing.shape].append(number)
+
+    def single(self, by: str) -> Iterator[tuple[str, Thing, list[int]]]:
+        """Every shape, or colour, that one object alone has, that object, and its number."""
+        for name, found in self.of[by].items():
+            if len(found) == 1:
+                yield name, self.scene.things[found[0]], found
 
     def pairs(self, by: str) -> Iterator[tuple[tuple[str, list[int]], tuple[str, list[int]]]]:
         """Every two shapes, or colours, with their objects."""
@@ -96,16 +102,14 @@ def ask_number(view: View, by: str) -> Asked:
 
 def ask_color(view: View) -> Asked:
     """What color is the circle?"""
-    for shape, found in view.of["shape"].items():
-        if len(found) == 1:
-            yield f"What color is the {shape}?", view.scene.things[found[0]].color, found
+    for shape, thing, found in view.single("shape"):
+        yield f"What color is the {shape}?", thing.color, found
 
 
 def ask_shape(view: View) -> Asked:
     """What shape is the red object?"""
-    for color, found in view.of["color"].items():
-        if len(found) == 1:
-            yield f"What shape is the {color} object?", view.scene.things[found[0]].shape, found
+    for color, thing, found in view.single("color"):
+        yield f"What shape is the {color} object?", thing.shape, found
 
 
 def ask_more(view: View, by: str) -> Asked:
@@ -136,10 +140,8 @@ def ask_big(view: View) -> Asked:
 
 def ask_size(view: View) -> Asked:
     """Is the circle big or small?"""
-    for shape, found in view.of["shape"].items():
-        if len(found) == 1:
-            size = "big" if view.scene.things[found[0]].big else "small"
-            yield f"Is the {shape} big or small?", size, found
+    for shape, thing, found in view.single("shape"):
+        yield f"Is the {shape} big or small?", "big" if thing.big else "small", found
 
 
 def ask_background(view: View) -> Asked:

@@ -31,9 +31,13 @@ def load_embeddings(
 
     `words` are all words of the vocabulary. A file alone decides its number of features.
     """
-    if path is None or str(path) == "":
-        return draw_embeddings(words, generator, num_features)
     num_words = len(words) - len(SPECIAL)
+    if not path:
+        notice = (
+            f"word vectors: no GloVe file was given, so all {num_words:,} words start at random "
+            f"vectors of {num_features} numbers and are learnt from the questions alone"
+        )
+        return Embeddings(draw_noise(len(words), num_features, RANDOM_SCALE, generator), notice)
     found = read_vectors(path, words[len(SPECIAL) :], show_progress)
     if not found:
         raise ValueError(
@@ -48,19 +52,6 @@ def load_embeddings(
         f"word vectors: {len(found):,} of {num_words:,} words ({len(found) / num_words:.1%}) found "
         f"in {path} ({vectors.shape[1]} numbers each), "
         f"the others start at noise of scale {scale:.2f}"
-    )
-    return Embeddings(matrix, notice)
-
-
-def draw_embeddings(
-    words: Sequence[str], generator: torch.Generator, num_features: int
-) -> Embeddings:
-    """Random rows for all words, with a notice that says so."""
-    matrix = draw_noise(len(words), num_features, RANDOM_SCALE, generator)
-    num_words = len(words) - len(SPECIAL)
-    notice = (
-        f"word vectors: no GloVe file was given, so all {num_words:,} words start at random "
-        f"vectors of {num_features} numbers and are learnt from the questions alone"
     )
     return Embeddings(matrix, notice)
 

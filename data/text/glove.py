@@ -1,5 +1,6 @@
 """Word vectors from a GloVe text file: one pass, keeping only the words asked for."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -10,7 +11,6 @@ from tqdm import tqdm
 LONGEST_LINE = 1 << 20  # bytes; a line of 300 numbers has about 3,000
 NUMERALS = b"0123456789.+-eE "
 LARGEST_NUMBER = 3e38  # float32; NaN compares false as well
-BAR_STEP = 1 << 22  # bytes between two movements of the progress bar
 
 
 def read_vectors(
@@ -43,28 +43,13 @@ def read_lines(path: str | Path, show_progress: bool) -> Iterator[tuple[int, byt
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path} is not a file; expected an unpacked GloVe text file")
     size = Path(path).stat().st_size
-    with open(path, "rb") as file, make_bar(size, show_progress) as bar:
-        number, unreported = 0, 0
+    style = {"desc": "word vectors", "unit": "B", "unit_scale": True, "leave": False}
+    with open(path, "rb") as file, tqdm(total=size, disable=not show_progress, **style) as bar:
+        number = 0
         while line := read_line(file, path, number + 1):
             number += 1
-            unreported += len(line)
-            if unreported >= BAR_STEP:
-                bar.update(unreported)
-                unreported = 0
+            bar.update(len(line))
             yield number, line.rstrip(b" \r\n")
-        bar.update(unreported)
-
-
-def make_bar(size: int, show_progress: bool) -> "tqdm[None]":
-    """A progress bar in bytes."""
-    return tqdm(
-        total=size,
-        unit="B",
-        unit_scale=True,
-        desc="word vectors",
-        leave=False,
-        disable=not show_progress,
-    )
 
 
 def read_line(file: BinaryIO, path: str | Path, number: int) -> bytes:
@@ -82,11 +67,7 @@ def read_line(file: BinaryIO, path: str | Path, number: int) -> bytes:
 def count_numbers(line: bytes, where: str) -> int:
     """How many numbers the first line ends with, after at least one field for its token."""
     fields = line.split(b" ")
-    numbers = 0
-    for field in reversed(fields[1:]):
-        if not is_number(field):
-            break
-        numbers += 1
+    numbers = sum(1 for _ in itertools.takewhile(is_number, reversed(fields[1:])))
     if numbers == 0:
         raise ValueError(f"{where} must be a word and its numbers, separated by single spaces")
     if numbers == 1 and fields[0].isdigit():

@@ -8,6 +8,7 @@ from data.text.answer_list import AnswerList
 from data.text.tokenizer import tokenize
 from data.text.vocabulary import SPECIAL, Vocabulary
 from data.text.word_lists import Words
+from data.vqa.json_entries import read_entries, take_text
 
 
 def read_words(
@@ -61,13 +62,8 @@ def number_words(paths: Sequence[str], expected: int) -> list[str]:
     """The words of question files by first occurrence, as MCAN numbers them."""
     seen: dict[str, None] = {}
     for path in paths:
-        content = read_json(path)
-        if not isinstance(content, dict) or not isinstance(content.get("questions"), list):
-            raise ValueError(f"{path} is not a question file: it has no list 'questions'")
-        for question in content["questions"]:
-            text = question.get("question") if isinstance(question, dict) else None
-            if not isinstance(text, str):
-                raise ValueError(f"{path} holds a question without a text: {question}")
+        for number, entry in enumerate(read_entries(path, "questions")[0], 1):
+            text = take_text(entry, "question", f"{path}: question number {number}")
             seen.update(dict.fromkeys(tokenize(text)))
     # openvqa has a third special word, which no question contains
     special = [*SPECIAL, "CLS"] if len(seen) + 3 == expected else [*SPECIAL]

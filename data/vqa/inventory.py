@@ -1,79 +1,87 @@
 """A user-defined folder: what it has, what it lacks, and what to run next."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from data.features.reader import FeatureStore
 from data.vqa.data_folder import DataFolder, NoQuestionsError
-from data.vqa.questions import Questions, match_annotations
+from data.vqa.questions import match_annotations
 
 
-@dataclass
 class Inventory:
     """What a data folder holds, as lines to print, and what is still to do."""
 
-    found: list[str] = field(default_factory=list)
-    lacking: list[str] = field(default_factory=list)
+    def __init__(self, folder: DataFolder) -> None:
+        self.folder = folder
+        self.found: list[str] = []
+        self.lacking: list[str] = []
+
+    def add_split(self, split: str) -> None:
+        """Questions, annotations, images and features; files that contradict each other raise."""
+        folder, is_annotated = self.folder, split in self.folder.layout.annotated
+        path = folder.questions(split)
+        if not path.is_file():
+            if is_annotated:
+                self.lacking.append(
+                    f"{split}: {path.name} is missing; no model can be trained or evaluated on it"
+                )
+            return
+        try:
+            questions = folder.read_questions(split)
+        except NoQuestionsError:
+            self.lacking.append(f"{split}: {path.name} holds no questions")
+            return
+        image_ids = np.unique(questions.image_ids)
+        parts = [f"{len(questions):,} questions about {len(image_ids):,} images"]
+        if folder.annotations(split).is_file():
+            match_annotations(questions, folder.read_annotations(split))
+            parts.append("annotations")
+        elif is_annotated:
+            name = folder.annotations(split).name
+            self.lacking.append(f"{split}: {name} is missing; results cannot be scored")
+        num_images = count_images(folder, split, image_ids)
+        parts.append(f"{num_images:,} image files")
+        if folder.store(split).is_file():
+            parts.append(self.describe_store(split, image_ids))
+        else:
+            self.lacking.append(explain_store(folder, split, num_images))
+        self.found.append(f"{split}: {', '.join(parts)}")
+
+    def describe_store(self, split: str, image_ids: np.ndarray) -> str:
+        """What a feature store holds; note the images it lacks."""
+        with FeatureStore(self.folder.store(split)) as store:
+            absent = image_ids[~np.isin(image_ids, store.image_ids)]
+            described = f"features ({store.manifest.backbone}, {store.num_features} per cell)"
+        if len(absent):
+            self.lacking.append(
+                f"{split}: {store.path} lacks {len(absent):,} images, such as {absent[0]}; "
+                "make it again from all of them"
+            )
+        return described
+
+    def compare_stores(self) -> None:
+        """Note a store whose features are of another kind than the first one's."""
+        manifests = {}
+        for path in map(self.folder.store, self.folder.layout.subtypes):
+            if path.is_file():
+                with FeatureStore(path) as store:
+                    manifests[path] = store.manifest
+        for path, manifest in manifests.items():
+            first, expected = next(iter(manifests.items()))
+            try:
+                manifest.check_alike(path, expected, first)
+            except ValueError as error:
+                self.lacking.append(str(error))
 
 
 def take_inventory(folder: DataFolder) -> Inventory:
     """Check the questions, annotations, images and features of every split of a folder."""
     if not folder.root.is_dir():
         raise FileNotFoundError(f"{folder.root} does not exist; give your folder with data.root=…")
-    inventory = Inventory()
+    inventory = Inventory(folder)
     for split in folder.layout.subtypes:
-        path = folder.questions(split)
-        if not path.is_file():
-            if split in folder.layout.annotated:
-                inventory.lacking.append(
-                    f"{split}: {path.name} is missing; no model can be trained or evaluated on it"
-                )
-            continue
-        try:
-            inspect_split(folder, split, folder.read_questions(split), inventory)
-        except NoQuestionsError:
-            inventory.lacking.append(f"{split}: {path.name} holds no questions")
-    compare_stores(folder, inventory)
+        inventory.add_split(split)
+    inventory.compare_stores()
     return inventory
-
-
-def compare_stores(folder: DataFolder, inventory: Inventory) -> None:
-    """Note a store whose features are of another kind than the first one's."""
-    paths = [
-        path for path in dict.fromkeys(map(folder.store, folder.layout.subtypes)) if path.is_file()
-    ]
-    manifests = []
-    for path in paths:
-        with FeatureStore(path) as store:
-            manifests.append(store.manifest)
-    for path, manifest in zip(paths[1:], manifests[1:], strict=True):
-        try:
-            manifest.check_alike(path, manifests[0], paths[0])
-        except ValueError as error:
-            inventory.lacking.append(str(error))
-
-
-def inspect_split(
-    folder: DataFolder, split: str, questions: Questions, inventory: Inventory
-) -> None:
-    """Add one split to the inventory; files that contradict each other raise."""
-    image_ids = np.unique(questions.image_ids)
-    parts = [f"{len(questions):,} questions about {len(image_ids):,} images"]
-    if folder.annotations(split).is_file():
-        match_annotations(questions, folder.read_annotations(split))
-        parts.append("annotations")
-    elif split in folder.layout.annotated:
-        inventory.lacking.append(
-            f"{split}: {folder.annotations(split).name} is missing; results cannot be scored"
-        )
-    num_images = count_images(folder, split, image_ids)
-    parts.append(f"{num_images:,} image files")
-    if folder.store(split).is_file():
-        parts.append(inspect_store(folder, split, image_ids, inventory))
-    else:
-        inventory.lacking.append(explain_store(folder, split, num_images))
-    inventory.found.append(f"{split}: {', '.join(parts)}")
 
 
 def count_images(folder: DataFolder, split: str, image_ids: np.ndarray) -> int:
@@ -81,35 +89,18 @@ def count_images(folder: DataFolder, split: str, image_ids: np.ndarray) -> int:
     place = folder.image_folder(split)
     names = {path.name for path in place.iterdir()} if place.is_dir() else set()
     return sum(
-        any(name in names for name in folder.image_names(split, image_id))
-        for image_id in image_ids.tolist()
+        not names.isdisjoint(folder.image_names(split, image_id)) for image_id in image_ids.tolist()
     )
-
-
-def inspect_store(
-    folder: DataFolder, split: str, image_ids: np.ndarray, inventory: Inventory
-) -> str:
-    """Say what a feature store holds; note the images it lacks."""
-    with FeatureStore(folder.store(split)) as store:
-        absent = image_ids[~np.isin(image_ids, store.image_ids)]
-        described = f"features ({store.manifest.backbone}, {store.num_features} per cell)"
-    if len(absent):
-        inventory.lacking.append(
-            f"{split}: {folder.store(split)} lacks {len(absent):,} images, such as {absent[0]}; "
-            "make it again from all of them"
-        )
-    return described
 
 
 def explain_store(folder: DataFolder, split: str, num_images: int) -> str:
     """How to make the feature store that a split lacks."""
-    store = folder.store(split)
+    store, images = folder.store(split), folder.image_folder(split)
     if num_images:
-        how = f"make extract IMAGES={folder.image_folder(split)} OUT={store}"
+        how = f"make extract IMAGES={images} OUT={store}"
     else:
         how = (
-            f"put images into {folder.image_folder(split)} and run make extract, or run "
-            f"make features SOURCE=<folder of .pth files of {folder.layout.image_subtype(split)}> "
-            f"OUT={store}"
+            f"put images into {images} and run make extract, or run make features "
+            f"SOURCE=<folder of .pth files of {folder.layout.fill('{images}', split)}> OUT={store}"
         )
     return f"{split}: {store} is missing; {how}"

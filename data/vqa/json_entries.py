@@ -24,36 +24,33 @@ def read_entries(path: str | Path, key: str, simplify: Simplify = None) -> tuple
     return content[key], subtype
 
 
-def take_id(entry: Any, key: str, where: str) -> int:
-    """An id of an entry: an integer that 64 bits can hold (JSON's true is not an id)."""
-    value = entry.get(key) if isinstance(entry, dict) else None
-    if type(value) is int and 0 <= value <= LARGEST_ID:
-        return value
+def take(entry: Any, key: str, where: str) -> Any:
+    """What an entry has under a key."""
     if not isinstance(entry, dict) or key not in entry:
         raise ValueError(f"{where} has no '{key}'")
-    raise ValueError(f"{where}: '{key}' must be a non-negative integer, not {value!r:.60}")
+    return entry[key]
+
+
+def take_id(entry: Any, key: str, where: str) -> int:
+    """An id of an entry: an integer that 64 bits can hold (JSON's true is not an id)."""
+    value = take(entry, key, where)
+    if type(value) is not int or not 0 <= value <= LARGEST_ID:
+        raise ValueError(f"{where}: '{key}' must be a non-negative integer, not {value!r:.60}")
+    return value
 
 
 def take_text(entry: Any, key: str, where: str) -> str:
-    """A text of an entry."""
-    value = entry.get(key) if isinstance(entry, dict) else None
-    if type(value) is str:
-        if not value.isascii():
-            check_unicode(value, key, where)
-        return value
-    if not isinstance(entry, dict) or key not in entry:
-        raise ValueError(f"{where} has no '{key}'")
-    raise ValueError(f"{where}: '{key}' must be a string, not {value!r:.60}")
-
-
-def check_unicode(text: str, key: str, where: str) -> None:
-    """Raise where JSON holds half of a character, which no file can hold as text."""
+    """A text of an entry; JSON may hold half of a character, which no file can hold as text."""
+    value = take(entry, key, where)
+    if type(value) is not str:
+        raise ValueError(f"{where}: '{key}' must be a string, not {value!r:.60}")
     try:
-        text.encode("utf-8")
+        value.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"{where}: '{key}' holds {text[error.start]!r}, which is not valid Unicode; correct it"
+            f"{where}: '{key}' holds {value[error.start]!r}, which is not valid Unicode; correct it"
         ) from None
+    return value
 
 
 def check_unique(ids: Sequence[int], paths: Sequence[str | Path]) -> None:

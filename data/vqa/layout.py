@@ -90,18 +90,10 @@ class Layout:
         """The name of a split inside the names of its question and annotation files."""
         return self.subtypes[self.check_split(split)][0]
 
-    def image_subtype(self, split: str) -> str:
-        """The name of the folder of a split's images and features."""
-        return self.subtypes[self.check_split(split)][1]
-
     def fill(self, template: str, split: str, image_id: int = 0) -> str:
         """The path that a template stands for."""
-        return template.format(
-            split=split,
-            subtype=self.question_subtype(split),
-            images=self.image_subtype(split),
-            image_id=image_id,
-        )
+        subtype, images = self.subtypes[self.check_split(split)]
+        return template.format(split=split, subtype=subtype, images=images, image_id=image_id)
 
 
 LAYOUTS: Registry[Layout] = Registry("layout of data folders")

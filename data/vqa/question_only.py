@@ -19,13 +19,15 @@ def guess_by_text(
     train: list[Annotation], train_texts: list[str], val: list[Annotation], val_texts: list[str]
 ) -> list[str]:
     """For each question the answer most frequent for its text, type, or at all in training."""
-    overall = majority(train)
-    by_type = majority_by(train, [each.question_type for each in train])
-    by_text = majority_by(train, train_texts)
-    return [
-        by_text.get(text, by_type.get(each.question_type, overall))
-        for each, text in zip(val, val_texts, strict=True)
-    ]
+    best = majority_by(train, train_texts)
+    by_type = guess_by_type(train, val)
+    return [best.get(text, other) for text, other in zip(val_texts, by_type, strict=True)]
+
+
+def guess_by_type(train: list[Annotation], val: list[Annotation]) -> list[str]:
+    """For each question the answer most frequent for its type, or at all in training."""
+    best, overall = majority_by(train, [each.question_type for each in train]), majority(train)
+    return [best.get(each.question_type, overall) for each in val]
 
 
 def load_annotated(folder: DataFolder, split: str) -> tuple[list[Annotation], list[str]]:

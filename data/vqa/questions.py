@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from data.vqa.json_entries import check_unique, name_ids, read_entries, take_id, take_text
+from data.vqa.json_entries import check_unique, name_ids, read_entries, take, take_id, take_text
 
 NUM_ANNOTATORS = 10
 
@@ -106,11 +106,9 @@ def parse_annotation(entry: Any, path: str | Path, number: int) -> Annotation:
     where = f"{path}: annotation number {number}"
     question_id = take_id(entry, "question_id", where)
     where = f"{where} (question {question_id})"
-    if "answers" not in entry:
-        raise ValueError(f"{where} has no 'answers'")
-    answers = entry["answers"]
+    answers = take(entry, "answers", where)
     if not isinstance(answers, list) or len(answers) != NUM_ANNOTATORS:
-        found = f"{len(answers)}" if isinstance(answers, list) else "no list"
+        found = len(answers) if isinstance(answers, list) else "no list"
         raise ValueError(f"{where} must have {NUM_ANNOTATORS} answers, found {found}")
     for answer in answers:
         if type(answer) is not str:
@@ -130,8 +128,15 @@ def match_annotations(questions: Questions, annotations: Iterable[Annotation]) -
     by_id = {annotation.question_id: annotation for annotation in annotations}
     ids = questions.ids.tolist()
     asked = set(ids)
-    check_paired([number for number in by_id if number not in asked], "annotations", "question")
-    check_paired([number for number in ids if number not in by_id], "questions", "annotation")
+    for alone, what, partner in (
+        ([number for number in by_id if number not in asked], "annotations", "question"),
+        ([number for number in ids if number not in by_id], "questions", "annotation"),
+    ):
+        if alone:
+            raise ValueError(
+                f"{len(alone)} {what} have no {partner} ({name_ids(alone)}); the question file and "
+                "the annotation file must belong to the same split"
+            )
     matched = [by_id[number] for number in ids]
     for annotation, image_id in zip(matched, questions.image_ids.tolist(), strict=True):
         if annotation.image_id != image_id:
@@ -140,12 +145,3 @@ def match_annotations(questions: Questions, annotations: Iterable[Annotation]) -
                 f"about image {annotation.image_id}; the two files must belong together"
             )
     return matched
-
-
-def check_paired(ids: list[int], what: str, partner: str) -> None:
-    """Raise when there are annotations without a question, or questions without an annotation."""
-    if ids:
-        raise ValueError(
-            f"{len(ids)} {what} have no {partner} ({name_ids(ids)}); the question file and the "
-            "annotation file must belong to the same split"
-        )

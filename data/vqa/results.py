@@ -71,40 +71,34 @@ def read_array(path: str | Path) -> list[Any]:
 
 def parse_results(entries: list[Any], path: str | Path) -> dict[int, str]:
     """The answer to each question id, every entry checked."""
-    check_strings(entries, path)
-    ids: list[int] = []
-    answers: list[str] = []
-    for number, entry in enumerate(entries, 1):
-        where = f"{path}: result number {number}"
-        ids.append(take_id(entry, "question_id", where))
-        answers.append(take_text(entry, "answer", where))
-    check_unique(ids, [path])
-    return dict(zip(ids, answers, strict=True))
-
-
-def check_strings(entries: list[Any], path: str | Path) -> None:
-    """Raise when answers are not strings, naming the first few of their questions."""
     wrong = [
         entry.get("question_id")
         for entry in entries
-        if isinstance(entry, dict) and "answer" in entry and not isinstance(entry["answer"], str)
+        if isinstance(entry, dict) and not isinstance(entry.get("answer", ""), str)
     ]
     if wrong:
         raise ValueError(
             f"{path}: {len(wrong)} answers are not strings (questions {name_ids(wrong)}); "
             'write "2", not 2'
         )
+    pairs = []
+    for number, entry in enumerate(entries, 1):
+        where = f"{path}: result number {number}"
+        pairs.append((take_id(entry, "question_id", where), take_text(entry, "answer", where)))
+    check_unique([question_id for question_id, _ in pairs], [path])
+    return dict(pairs)
 
 
 def check_ids(results: Collection[int], expected: Collection[int], source: str | Path) -> None:
     """Raise unless the results answer exactly the expected question ids."""
     given, wanted = set(results), set(expected)
-    missing = sorted(wanted - given)
-    foreign = sorted(given - wanted)
-    parts = []
-    if missing:
-        parts.append(f"{len(missing)} of {len(wanted)} questions are missing ({name_ids(missing)})")
-    if foreign:
-        parts.append(f"{len(foreign)} ids are not in the question file ({name_ids(foreign)})")
+    parts = [
+        f"{len(ids)} {what} ({name_ids(sorted(ids))})"
+        for ids, what in (
+            (wanted - given, f"of {len(wanted)} questions are missing"),
+            (given - wanted, "ids are not in the question file"),
+        )
+        if ids
+    ]
     if parts:
         raise ValueError(f"{source}: {' and '.join(parts)}; answer every question exactly once")

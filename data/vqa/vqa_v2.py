@@ -23,47 +23,31 @@ class Archive:
 
 def list_archives(folder: DataFolder, url: str, human_attention: str | None) -> list[Archive]:
     """The zips of questions and annotations; with VQA-HAT's address, its maps and v1 questions."""
-    questions = [
-        ("v2_Questions_Train_mscoco.zip", [folder.questions("train")]),
-        ("v2_Questions_Val_mscoco.zip", [folder.questions("val")]),
-        ("v2_Questions_Test_mscoco.zip", [folder.questions("test"), folder.questions("test-dev")]),
-        ("v2_Annotations_Train_mscoco.zip", [folder.annotations("train")]),
-        ("v2_Annotations_Val_mscoco.zip", [folder.annotations("val")]),
+
+    def find(name: str, *files: Path) -> Archive:
+        places = {path.name: path.relative_to(folder.root).as_posix() for path in files}
+        address = f"{url.rstrip('/')}/{name}"
+        return Archive(address, files, lambda member: places.get(PurePosixPath(member).name))
+
+    def place_map(member: str) -> str | None:
+        name = PurePosixPath(member).name
+        if not name.endswith(".png") or name.startswith("."):  # some archives carry hidden files
+            return None
+        return f"{maps.relative_to(folder.root).as_posix()}/{name}"
+
+    questions, annotations, maps = folder.questions, folder.annotations, folder.human_maps("val")
+    archives = [
+        find("v2_Questions_Train_mscoco.zip", questions("train")),
+        find("v2_Questions_Val_mscoco.zip", questions("val")),
+        find("v2_Questions_Test_mscoco.zip", questions("test"), questions("test-dev")),
+        find("v2_Annotations_Train_mscoco.zip", annotations("train")),
+        find("v2_Annotations_Val_mscoco.zip", annotations("val")),
     ]
-    archives = [Archive(join(url, name), tuple(files), keep(files)) for name, files in questions]
     if human_attention:
-        v1 = folder.v1_questions("val")
-        archives.append(Archive(join(url, "Questions_Val_mscoco.zip"), (v1,), keep([v1], "v1/")))
-        maps = folder.human_maps("val")
-        place = f"{maps.relative_to(folder.root).as_posix()}/"
-        archives.append(Archive(join(human_attention, "vqahat_val.zip"), (maps,), keep_maps(place)))
+        archives.append(find("Questions_Val_mscoco.zip", folder.v1_questions("val")))
+        address = f"{human_attention.rstrip('/')}/vqahat_val.zip"
+        archives.append(Archive(address, (maps,), place_map))
     return archives
-
-
-def join(url: str, name: str) -> str:
-    """The address of a file under a base address, with or without its last slash."""
-    return f"{url.rstrip('/')}/{name}"
-
-
-def keep(files: list[Path], place: str = "") -> Callable[[str], str | None]:
-    """Take the members that have one of these names, whatever folder the zip has them in."""
-    wanted = {path.name for path in files}
-
-    def rename(member: str) -> str | None:
-        name = PurePosixPath(member).name
-        return place + name if name in wanted else None
-
-    return rename
-
-
-def keep_maps(place: str) -> Callable[[str], str | None]:
-    """Take every PNG but the hidden ones that some archives carry."""
-
-    def rename(member: str) -> str | None:
-        name = PurePosixPath(member).name
-        return place + name if name.endswith(".png") and not name.startswith(".") else None
-
-    return rename
 
 
 def fetch_vqa_v2(

@@ -8,9 +8,8 @@ from tqdm import tqdm
 
 from data.batching.examples import build_examples
 from data.features.store_set import StoreSet, open_stores
-from data.human_attention.comparison import Attention, HumanComparison
+from data.human_attention.comparison import Attention, HumanComparison, compare_attention
 from data.human_attention.controls import derange
-from data.human_attention.human_reference import compare_attention
 from data.human_attention.map_arrays import (
     HumanMap,
     HumanMaps,

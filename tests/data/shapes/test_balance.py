@@ -56,19 +56,14 @@ def test_a_third_of_the_questions_rests_on_several_objects_far_apart(asked: Aske
     assert np.mean(far) > 1 / 3
 
 
-def test_yes_and_no_are_equally_frequent_for_every_question_string(asked: Asked) -> None:
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for question in list_questions(asked):
-        if question.answer in ("yes", "no"):
-            counts[question.text][question.answer] += 1
-    assert counts
-    assert all(count["yes"] == count["no"] for count in counts.values())
-
-
-def test_knowing_the_question_string_perfectly_gives_less_than_half(asked: Asked) -> None:
+def test_the_question_string_alone_tells_little_and_nothing_between_yes_and_no(
+    asked: Asked,
+) -> None:
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for question in list_questions(asked):
         counts[question.text][question.answer] += 1
+    assert all(count["yes"] == count["no"] for count in counts.values())
+    assert any(count["yes"] for count in counts.values())
     right = sum(max(count.values()) for count in counts.values())
     assert right / len(list_questions(asked)) < 0.45
 

@@ -1,6 +1,5 @@
 """The dataset as files: official, decidable, deterministic, whole or absent."""
 
-import hashlib
 import os
 import signal
 import subprocess
@@ -17,13 +16,12 @@ from data.features.reader import FeatureStore
 from data.human_attention.vqa_hat import list_mapped_questions, read_distributions
 from data.io.atomic_files import read_json
 from data.shapes import build
-from data.shapes.baselines import CEILING, measure_baselines
 from data.shapes.build import Sizes, build_shapes, claim
-from data.shapes.report import describe_dataset
+from data.shapes.report import CEILING, describe_dataset, measure_baselines
 from data.text.answer_list import AnswerList
 from data.text.vocabulary import Vocabulary
 from data.vqa.data_folder import DataFolder
-from data.vqa.questions import load_annotations, load_questions, match_annotations
+from data.vqa.question_only import load_annotated
 from tests.data.shapes.oracle import derive
 
 SMALL = Sizes(train=100, val=30, test=8, human=30)
@@ -38,23 +36,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> DataFolder:
     return DataFolder(root)
 
 
-def hash_files(root: Path) -> dict[str, str]:
-    """The SHA-256 of every file under a folder."""
-    return {
-        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(root.rglob("*"))
-        if path.is_file()
-    }
-
-
 def test_an_oracle_derives_the_majority_answer_of_every_question(folder: DataFolder) -> None:
     scenes = read_json(folder.root / "shapes_metadata.json")["scenes"]
     for split in ("train", "val"):
-        questions = load_questions([folder.questions(split)])
-        annotations = load_annotations([folder.annotations(split)])
-        for text, annotation in zip(
-            questions.texts, match_annotations(questions, annotations), strict=True
-        ):
+        for annotation, text in zip(*load_annotated(folder, split), strict=True):
             answer = derive(text, scenes[str(annotation.image_id)])
             assert answer == annotation.multiple_choice_answer
             assert annotation.answers.count(answer) >= 6
@@ -63,7 +48,7 @@ def test_an_oracle_derives_the_majority_answer_of_every_question(folder: DataFol
 def test_official_loaders_read_every_split(folder: DataFolder) -> None:
     sizes = {}
     for split in ("train", "val", "test", "test-dev"):
-        questions = load_questions([folder.questions(split)])
+        questions = folder.read_questions(split)
         sizes[split] = len(questions)
         with FeatureStore(folder.store(split)) as store:
             for image_id in np.unique(questions.image_ids).tolist():
@@ -71,8 +56,8 @@ def test_official_loaders_read_every_split(folder: DataFolder) -> None:
                 with Image.open(folder.images(split, image_id)) as image:
                     assert image.size == (24 * width, 24 * height)
     assert sizes == {"train": 1000, "val": 300, "test": 80, "test-dev": 20}
-    test = set(load_questions([folder.questions("test")]).ids.tolist())
-    assert set(load_questions([folder.questions("test-dev")]).ids.tolist()) < test
+    test, part = (set(folder.read_questions(name).ids.tolist()) for name in ("test", "test-dev"))
+    assert part < test
 
 
 def test_stored_features_are_the_description_of_the_stored_picture(folder: DataFolder) -> None:
@@ -86,13 +71,10 @@ def test_stored_features_are_the_description_of_the_stored_picture(folder: DataF
 def test_vocabulary_knows_every_word_and_the_list_nearly_every_answer(folder: DataFolder) -> None:
     vocabulary, answers = Vocabulary.load(folder.vocabulary), AnswerList.load(folder.answers)
     for split in ("train", "val", "test"):
-        for text in load_questions([folder.questions(split)]).texts:
+        for text in folder.read_questions(split).texts:
             assert 1 not in vocabulary.encode(text, 14)
-    known = [
-        each.multiple_choice_answer in answers.index
-        for each in load_annotations(folder.annotation_files("val"))
-    ]
-    assert np.mean(known) > 0.95
+    given = [each.multiple_choice_answer for each in folder.read_annotations("val")]
+    assert np.mean([answer in answers.index for answer in given]) > 0.95
 
 
 def test_simple_baselines_stay_below_half_and_the_truth_reaches_all(folder: DataFolder) -> None:
@@ -124,9 +106,15 @@ def test_human_maps_join_by_v1_ids_and_lie_on_the_objects_that_matter(folder: Da
 
 
 def test_same_seed_gives_the_same_bytes_whatever_the_number_of_workers(tmp_path: Path) -> None:
-    for name, workers in (("one", 1), ("two", 2)):
-        build_shapes(tmp_path / name, seed=5, sizes=TINY, num_workers=workers)
-    assert hash_files(tmp_path / "one") == hash_files(tmp_path / "two")
+    files = []
+    for num_workers in (1, 2):
+        root = tmp_path / str(num_workers)
+        build_shapes(root, seed=5, sizes=TINY, num_workers=num_workers)
+        paths = [path for path in root.rglob("*") if path.is_file()]
+        files.append({str(path.relative_to(root)): path.read_bytes() for path in paths})
+    one, two = files
+    assert sorted(one) == sorted(two)
+    assert [name for name in one if one[name] != two[name]] == []
 
 
 def test_second_build_does_nothing_and_another_seed_is_rejected_until_forced(

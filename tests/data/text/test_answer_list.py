@@ -14,24 +14,23 @@ def annotate(choice="yes", answers=("yes",) * 10, question_id=1):
     return Annotation(question_id, 1, "what is", "other", choice, tuple(answers))
 
 
-def test_only_answers_that_occur_more_than_eight_times_are_listed():
-    annotations = [annotate("rare")] * 8 + [annotate("common")] * 9
-    assert AnswerList.build(annotations).words == ("common",)
-    assert AnswerList.build(annotations, min_count=8).words == ("common", "rare")
+@pytest.mark.parametrize(
+    ("counts", "min_count", "words"),
+    [
+        ({"rare": 8, "common": 9}, 9, ("common",)),
+        ({"rare": 8, "common": 9}, 8, ("common", "rare")),
+        ({"Two": 3, "the 2": 3, "2.": 3}, 9, ("2",)),  # spellings of one answer count together
+        ({"b": 9, "c": 9, "z": 12, "The": 10}, 9, ("z", "", "b", "c")),
+    ],
+)
+def test_frequent_answers_are_listed_by_frequency_then_alphabet(counts, min_count, words):
+    annotations = [annotate(choice) for choice, count in counts.items() for _ in range(count)]
+    assert AnswerList.build(annotations, min_count).words == words
+    assert AnswerList.build(annotations[::-1], min_count).words == words
 
 
-def test_spellings_of_one_answer_are_counted_together():
-    annotations = [annotate("Two")] * 3 + [annotate("the 2")] * 3 + [annotate("2.")] * 3
-    assert AnswerList.build(annotations).words == ("2",)
-
-
-def test_the_order_is_by_frequency_then_alphabet_whatever_the_order_of_the_file():
-    annotations = (
-        [annotate("b")] * 9 + [annotate("c")] * 9 + [annotate("z")] * 12 + [annotate("The")] * 10
-    )
-    expected = ("z", "", "b", "c")
-    assert AnswerList.build(annotations).words == expected
-    assert AnswerList.build(annotations[::-1]).words == expected
+def test_an_answer_is_listed_from_nine_times_on_unless_told_otherwise():
+    assert AnswerList.build([annotate("rare")] * 8 + [annotate()] * 9).words == ("yes",)
 
 
 def test_too_few_annotations_are_a_clear_error():

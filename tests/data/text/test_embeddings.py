@@ -21,37 +21,25 @@ def generator(seed=0):
 def glove(tmp_path):
     """Vectors of scale 0.25 for the first half of the words, and of some others."""
     vectors = np.random.default_rng(0).normal(0, 0.25, (250, 50))
+    rows = [*((f"word{row}", vector) for row, vector in enumerate(vectors)), ("PAD", [1] * 50)]
     path = tmp_path / "glove.txt"
-    path.write_text(
-        "".join(f"word{row} {' '.join(map(str, vector))}\n" for row, vector in enumerate(vectors))
-        + "PAD "
-        + " ".join(["1"] * 50)
-        + "\n"
-    )
+    path.write_text("".join(f"{word} {' '.join(map(str, vector))}\n" for word, vector in rows))
     return path, vectors
 
 
-def test_known_words_get_their_vectors_and_padding_is_zero(glove):
+def test_known_words_get_their_vectors_and_the_others_noise_of_the_same_scale(glove):
     path, vectors = glove
-    embeddings = load_embeddings(path, VOCABULARY.words, generator())
-    assert embeddings.matrix.shape == (402, 50)
-    assert embeddings.matrix.dtype == torch.float32
-    np.testing.assert_allclose(embeddings.matrix[2:252], vectors, rtol=1e-6)
-    assert not embeddings.matrix[PAD].any()
-
-
-def test_unknown_words_get_zero_mean_noise_of_the_scale_of_the_file(glove):
-    path, vectors = glove
-    noise = load_embeddings(path, VOCABULARY.words, generator()).matrix[252:]  # (150, 50)
+    matrix, notice = load_embeddings(path, VOCABULARY.words, generator())
+    assert matrix.shape == (402, 50)
+    assert matrix.dtype == torch.float32
+    np.testing.assert_allclose(matrix[2:252], vectors, rtol=1e-6)
+    assert not matrix[PAD].any()
+    noise = matrix[252:]  # (150, 50)
     assert abs(noise.mean()) < 4 * 0.25 / np.sqrt(noise.numel())
     assert noise.std() == pytest.approx(vectors.std(), rel=0.05)
     assert len(torch.unique(noise)) > 0.99 * noise.numel()
-
-
-def test_coverage_is_counted_and_said(glove):
-    embeddings = load_embeddings(glove[0], VOCABULARY.words, generator())
-    assert "250 of 400 words (62.5%)" in embeddings.notice
-    assert "50 numbers" in embeddings.notice
+    assert "250 of 400 words (62.5%)" in notice
+    assert "50 numbers" in notice
 
 
 @pytest.mark.parametrize("path", [None, ""])

@@ -17,26 +17,18 @@ def test_the_order_of_the_questions_changes_nothing(texts):
     assert Vocabulary.build(texts).fingerprint == Vocabulary.build(TEXTS).fingerprint
 
 
-def test_known_words_come_back_and_others_are_unknown():
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The DOG, flies", ["the", "dog", "UNK", "PAD", "PAD"]),
+        ("pad unk quux", ["UNK", "UNK", "UNK", "PAD", "PAD"]),
+        ("the-dog is what the dog is", ["the", "dog", "is", "what", "the"]),
+        *((empty, ["UNK", "PAD", "PAD", "PAD", "PAD"]) for empty in ("", "   ", "?!", "-")),
+    ],
+)
+def test_a_question_is_its_first_words_unknown_ones_and_padding(text, words):
     vocabulary = Vocabulary.build(TEXTS)
-    numbers = vocabulary.encode("The DOG, flies", length=5)
-    assert [vocabulary.words[number] for number in numbers] == ["the", "dog", "UNK", "PAD", "PAD"]
-
-
-@pytest.mark.parametrize("text", ["", "   ", "?!", "-"])
-def test_an_empty_question_becomes_one_unknown_word(text):
-    assert Vocabulary.build(TEXTS).encode(text, 14) == [UNK] + [PAD] * 13
-
-
-def test_an_unknown_question_keeps_its_length():
-    assert Vocabulary.build(TEXTS).encode("pad unk quux", length=4) == [UNK, UNK, UNK, PAD]
-
-
-def test_a_question_of_fifty_words_keeps_its_first_fourteen():
-    words = [f"w{number}" for number in range(50)]
-    vocabulary = Vocabulary.build([" ".join(words)])
-    numbers = vocabulary.encode(" ".join(words), 14)
-    assert [vocabulary.words[number] for number in numbers] == words[:14]
+    assert [vocabulary.words[number] for number in vocabulary.encode(text, length=5)] == words
 
 
 @given(st.text(), st.integers(1, 20))

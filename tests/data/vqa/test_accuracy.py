@@ -26,19 +26,11 @@ def golden_scores(tmp_path):
     return score_results(annotations, results)
 
 
-def test_every_golden_question_has_its_official_score(golden_scores):
-    assert golden_scores.to_json()["perQuestion"] == GOLDEN["expected"]["per_question"]
-
-
-def test_the_golden_averages_agree_to_the_last_digit(golden_scores):
-    scores = golden_scores.to_json()
-    assert {key: scores[key] for key in GOLDEN["expected"]["accuracy"]} == (
-        GOLDEN["expected"]["accuracy"]
-    )
-
-
-def test_the_plain_transcription_gives_the_same_golden_scores(golden_scores):
-    assert score_file(GOLDEN["annotations"], GOLDEN["results"]) == golden_scores.to_json()
+def test_golden_questions_and_averages_have_their_official_scores_to_the_last_digit(golden_scores):
+    scores, expected = golden_scores.to_json(), GOLDEN["expected"]
+    assert scores["perQuestion"] == expected["per_question"]
+    assert {key: scores[key] for key in expected["accuracy"]} == expected["accuracy"]
+    assert scores == score_file(GOLDEN["annotations"], GOLDEN["results"])  # a plain transcription
 
 
 def test_groups_hold_every_question_once(golden_scores):

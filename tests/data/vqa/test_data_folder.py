@@ -11,23 +11,21 @@ from mcan.training.summary import suggest_commands
 from tests.data.sample_folder import fill_folder
 
 
-def test_official_names_of_every_split(tmp_path):
+def test_official_names_of_every_split_and_test_dev_shares_those_of_test(tmp_path):
     folder = DataFolder(str(tmp_path))
-    assert folder.questions("train") == tmp_path / "v2_OpenEnded_mscoco_train2014_questions.json"
-    assert (
-        folder.questions("test-dev") == tmp_path / "v2_OpenEnded_mscoco_test-dev2015_questions.json"
-    )
-    assert folder.annotations("val") == tmp_path / "v2_mscoco_val2014_annotations.json"
-    assert folder.v1_questions("val") == tmp_path / "v1/OpenEnded_mscoco_val2014_questions.json"
-    assert folder.human_maps("val") == tmp_path / "human_attention/val"
-    assert folder.vocabulary == tmp_path / "vocabulary.json"
-    assert folder.answers == tmp_path / "answers.json"
-
-
-def test_test_dev_shares_images_and_features_with_test(tmp_path):
-    folder = DataFolder(tmp_path)
-    assert folder.store("test-dev") == folder.store("test") == tmp_path / "features/test2015.h5"
-    assert folder.image_folder("test-dev") == tmp_path / "images/test2015"
+    for path, name in (
+        (folder.questions("train"), "v2_OpenEnded_mscoco_train2014_questions.json"),
+        (folder.questions("test-dev"), "v2_OpenEnded_mscoco_test-dev2015_questions.json"),
+        (folder.annotations("val"), "v2_mscoco_val2014_annotations.json"),
+        (folder.v1_questions("val"), "v1/OpenEnded_mscoco_val2014_questions.json"),
+        (folder.human_maps("val"), "human_attention/val"),
+        (folder.store("test"), "features/test2015.h5"),
+        (folder.store("test-dev"), "features/test2015.h5"),
+        (folder.image_folder("test-dev"), "images/test2015"),
+        (folder.vocabulary, "vocabulary.json"),
+        (folder.answers, "answers.json"),
+    ):
+        assert path == tmp_path / name
 
 
 def test_a_combination_does_not_depend_on_the_order_of_its_parts(tmp_path):
@@ -40,15 +38,17 @@ def test_a_combination_does_not_depend_on_the_order_of_its_parts(tmp_path):
     assert folder.stores("train+val") == [folder.store("train"), folder.store("val")]
 
 
-@pytest.mark.parametrize("split", ["vall", "", "train+", "train2014", "train+train"])
-def test_a_wrong_split_is_named(split):
-    with pytest.raises(ValueError, match="split"):
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        *((name, "no split '") for name in ("vall", "", "train+", "train2014")),
+        ("train+train", "names a part twice"),
+        ("test+test-dev", "test-dev is a part of test"),
+    ],
+)
+def test_a_wrong_split_is_named(split, message):
+    with pytest.raises(ValueError, match=message):
         VQA_V2.split_names(split)
-
-
-def test_test_and_test_dev_cannot_be_combined():
-    with pytest.raises(ValueError, match="test-dev is a part of test"):
-        VQA_V2.split_names("test+test-dev")
 
 
 @pytest.mark.parametrize(

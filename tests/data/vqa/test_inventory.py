@@ -12,14 +12,20 @@ from data.vqa.inventory import take_inventory
 from tests.data.sample_folder import add_images, fill_folder
 from tests.data.vqa.official_files import make_question, real_folder
 
+IDS = {"train": range(1000, 1020), "val": range(2000, 2020), "test": range(3000, 3020)}
 
-def write_store(folder: DataFolder, split: str, ids: range, backbone: str = "patch") -> None:
-    """A feature store for these images."""
-    folder.store(split).parent.mkdir(exist_ok=True)
-    sizes = dict.fromkeys(ids, (2, 3))
-    with StoreWriter(folder.store(split), sizes, 5, source="test", backbone=backbone) as store:
-        for image_id in ids:
-            store.write(image_id, np.ones((6, 5), dtype=np.float16))
+
+def write_stores(folder: DataFolder, ids: dict[str, range] = IDS, val: str = "patch") -> None:
+    """Feature stores for these images, `val` from another backbone."""
+    for split in folder.layout.subtypes:
+        if not folder.has_questions(split):
+            continue
+        folder.store(split).parent.mkdir(exist_ok=True)
+        sizes = dict.fromkeys(ids[split], (2, 3))
+        backbone = val if split == "val" else "patch"
+        with StoreWriter(folder.store(split), sizes, 5, source="test", backbone=backbone) as store:
+            for image_id in ids[split]:
+                store.write(image_id, np.ones((6, 5), dtype=np.float16))
 
 
 def test_images_without_features_lead_to_extract(tmp_path: Path) -> None:
@@ -36,8 +42,7 @@ def test_images_without_features_lead_to_extract(tmp_path: Path) -> None:
 
 def test_a_complete_folder_lacks_nothing(tmp_path: Path) -> None:
     folder = fill_folder(tmp_path, splits=("train", "val", "test"))
-    for place, split in enumerate(("train", "val", "test"), 1):
-        write_store(folder, split, range(1000 * place, 1000 * place + 20))
+    write_stores(folder)
     inventory = take_inventory(folder)
     assert inventory.lacking == []
     assert [line.split(":")[0] for line in inventory.found] == ["train", "val", "test"]
@@ -46,34 +51,27 @@ def test_a_complete_folder_lacks_nothing(tmp_path: Path) -> None:
 
 def test_a_store_that_lacks_an_image_is_noted(tmp_path: Path) -> None:
     folder = fill_folder(tmp_path)
-    write_store(folder, "train", range(1000, 1019))
-    write_store(folder, "val", range(2000, 2020))
+    write_stores(folder, {**IDS, "train": range(1000, 1019)})
     (lacking,) = take_inventory(folder).lacking
     assert "lacks 1 images, such as 1019" in lacking
 
 
 def test_stores_of_different_backbones_are_noted(tmp_path: Path) -> None:
     folder = fill_folder(tmp_path)
-    write_store(folder, "train", range(1000, 1020))
-    write_store(folder, "val", range(2000, 2020), backbone="R-50")
+    write_stores(folder, val="R-50")
     (lacking,) = take_inventory(folder).lacking
     assert f"{folder.store('val')} holds 5 features per cell of backbone R-50" in lacking
     assert f"but {folder.store('train')} 5 features per cell of backbone patch" in lacking
 
 
-def test_a_split_without_a_question_is_noted(tmp_path: Path) -> None:
+def test_a_split_without_a_question_or_without_its_file_is_noted(tmp_path: Path) -> None:
     folder = fill_folder(tmp_path)
+    write_stores(folder)
     write_json(folder.questions("val"), {"questions": []})
     write_json(folder.annotations("val"), {"annotations": []})
-    write_store(folder, "train", range(1000, 1020))
-    write_store(folder, "val", range(2000, 2020))
     (lacking,) = take_inventory(folder).lacking
     assert lacking == "val: v2_OpenEnded_mscoco_val2014_questions.json holds no questions"
-
-
-def test_missing_val_files_are_noted(tmp_path: Path) -> None:
-    folder = fill_folder(tmp_path, splits=("train",))
-    write_store(folder, "train", range(1000, 1020))
+    folder.questions("val").unlink()
     (lacking,) = take_inventory(folder).lacking
     assert "v2_OpenEnded_mscoco_val2014_questions.json is missing" in lacking
 

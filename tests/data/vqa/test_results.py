@@ -12,11 +12,17 @@ def write(tmp_path, content):
     return path
 
 
+def check(path):
+    """Against two questions and an answer list."""
+    check_results(path, np.array([1, 2]), {"a", "b"}, "questions.json")
+
+
 def test_results_map_ids_to_answers(tmp_path):
     entries = [{"question_id": 2, "answer": "yes"}, {"question_id": 1, "answer": "", "extra": 1}]
     assert load_results(write(tmp_path, entries)) == {2: "yes", 1: ""}
 
 
+@pytest.mark.parametrize("read", [load_results, check])
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -28,6 +34,7 @@ def test_results_map_ids_to_answers(tmp_path):
         ([{"answer": "a"}], "result number 1 has no 'question_id'"),
         ([{"question_id": 1}], "result number 1 has no 'answer'"),
         ([["1", "a"]], "result number 1 has no 'question_id'"),
+        ([1, 2], "result number 1 has no 'question_id'"),
         ([{"question_id": True, "answer": "a"}], "must be a non-negative integer, not True"),
         ([{"question_id": "1", "answer": "a"}], "must be a non-negative integer, not '1'"),
         ([{"question_id": 1.5, "answer": "a"}], "must be a non-negative integer, not 1.5"),
@@ -36,10 +43,24 @@ def test_results_map_ids_to_answers(tmp_path):
         ([{"question_id": n, "answer": "a"} for n in (1, 2, 1)], r"more than once \(1\)"),
     ],
 )
-def test_what_the_server_would_misread_is_rejected_by_name(tmp_path, content, message):
+def test_a_file_that_the_server_would_misread_is_rejected(tmp_path, read, content, message):
     with pytest.raises(ValueError, match=message) as error:
-        load_results(write(tmp_path, content))
+        read(write(tmp_path, content))
     assert "results.json" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ([{"question_id": 1, "answer": "a"}], r"1 of 2 questions are missing \(2\)"),
+        ([{"question_id": n, "answer": "a"} for n in (1, 2, 3)], r"not in the question file \(3\)"),
+        ([{"question_id": n, "answer": "c"} for n in (1, 2)], "'c' is not in the answer list"),
+        ([{"question_id": n, "answer": "a", "x": 1} for n in (1, 2)], "more than a question_id"),
+    ],
+)
+def test_written_results_answer_each_question_once_from_the_list(tmp_path, entries, message):
+    with pytest.raises(ValueError, match=message):
+        check(write(tmp_path, entries))
 
 
 @pytest.mark.parametrize(
@@ -74,29 +95,6 @@ def test_a_written_file_is_one_array_that_reads_back(tmp_path):
 def test_no_results_are_an_empty_array(tmp_path):
     write_results(tmp_path / "results.json", [], [])
     assert json.loads((tmp_path / "results.json").read_text()) == []
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ('{"question_id": 1, "answer": "a"}\n{"question_id": 2, "answer": "b"}\n', "JSON array"),
-        ([{"question_id": 1, "answer": "a"}], r"1 of 2 questions are missing \(2\)"),
-        ([{"question_id": n, "answer": "a"} for n in (1, 2, 1)], r"more than once \(1\)"),
-        ([{"question_id": n, "answer": "a"} for n in (1, 2, 3)], r"not in the question file \(3\)"),
-        ([{"question_id": n, "answer": "c"} for n in (1, 2)], "'c' is not in the answer list"),
-        (
-            [{"question_id": n, "answer": 5} for n in (1, 2)],
-            "2 answers are not strings",
-        ),
-        ([{"question_id": str(n), "answer": "a"} for n in (1, 2)], "non-negative integer, not '1'"),
-        ([{"question_id": n, "answer": "a", "x": 1} for n in (1, 2)], "more than a question_id"),
-        ([1, 2], "has no 'question_id'"),
-    ],
-)
-def test_a_file_that_the_server_would_misread_is_rejected(tmp_path, content, message):
-    path = write(tmp_path, content)
-    with pytest.raises(ValueError, match=message):
-        check_results(path, np.array([1, 2]), {"a", "b"}, "questions.json")
 
 
 def test_the_official_names_of_result_files():

@@ -73,25 +73,20 @@ def test_human_attention_is_fetched_only_when_asked_for(tmp_path: Path) -> None:
     assert not folder.human_maps("val").exists()
 
 
-def test_an_archive_without_its_file_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("member", "message"),
+    [
+        ("other.json", r"v2_Questions_Val_mscoco\.zip does not hold v2_OpenEnded"),
+        ("../../evil.json", "would leave the folder"),
+    ],
+)
+def test_an_archive_without_its_file_or_a_dangerous_one_is_named(
+    tmp_path: Path, member: str, message: str
+) -> None:
     files = publish(tmp_path)
-    files["v2_Questions_Val_mscoco.zip"] = pack({"other.json": b"{}"})
-    with (
-        serve(Site(files)) as site,
-        pytest.raises(ValueError, match=r"v2_Questions_Val_mscoco\.zip does not hold v2_OpenEnded"),
-    ):
-        fetch_vqa_v2(DataFolder(tmp_path / "vqa"), site.url, pause=0)
-
-
-def test_a_dangerous_archive_is_rejected(tmp_path: Path) -> None:
-    files = publish(tmp_path)
-    files["v2_Questions_Train_mscoco.zip"] = pack({"../../evil.json": b"{}"})
-    folder = DataFolder(tmp_path / "deep" / "vqa")
-    with (
-        serve(Site(files)) as site,
-        pytest.raises(ValueError, match="would leave the folder"),
-    ):
-        fetch_vqa_v2(folder, site.url, pause=0)
+    files["v2_Questions_Val_mscoco.zip"] = pack({member: b"{}"})
+    with serve(Site(files)) as site, pytest.raises(ValueError, match=message):
+        fetch_vqa_v2(DataFolder(tmp_path / "deep" / "vqa"), site.url, pause=0)
     assert not list(tmp_path.rglob("evil.json"))
 
 

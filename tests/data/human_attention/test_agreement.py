@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from data.human_attention.bootstrap import Resamples
+from data.human_attention.agreement import Resamples
 
 IMAGES = np.array([4, 4, 4, 9, 2, 2, 7])
 VALUES = np.array([0.1, 0.4, 0.2, 0.9, 0.3, 0.5, 0.8])

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from data.human_attention.agreement import Agreement
-from data.human_attention.comparison import COLUMNS, Attention, HumanComparison
+from data.human_attention.comparison import Attention, HumanComparison, compare_attention, dump
 from data.human_attention.controls import derange, make_even
-from data.human_attention.divergence import jensen_shannon
-from data.human_attention.human_reference import HumanReference, compare_attention, next_of_same
+from data.human_attention.human_reference import HumanReference, next_of_same
 from data.human_attention.map_arrays import HumanMaps, MappedQuestions, spread_map, stack_maps
+from data.human_attention.measures import jensen_shannon
 
 NUM_QUESTIONS, NUM_ANNOTATORS = 40, 3
 
@@ -44,25 +44,20 @@ QUESTIONS = draw_questions()
 MAPS = draw_maps(QUESTIONS)
 
 
-def mean_map_of_each_question() -> np.ndarray:
-    """(Q, L): a model that looks exactly as the three people do."""
-    means = [MAPS.cells[number == MAPS.questions].mean(0) for number in range(NUM_QUESTIONS)]
-    return np.array(means)
-
-
-def narrow(cells: np.ndarray) -> np.ndarray:
-    """All attention on the best cell."""
-    return np.eye(cells.shape[1])[cells.argmax(1)]
+def keep(chosen: np.ndarray) -> HumanMaps:
+    """The chosen (M,) maps alone."""
+    return HumanMaps(*(values[chosen] for values in list(vars(MAPS).values())[:6]), num_black=0)
 
 
 @pytest.fixture(scope="module")
 def comparison() -> HumanComparison:
-    """Models that look like people: discrete, narrowly, and with one or two components."""
-    like = mean_map_of_each_question()
+    """A model that looks exactly as the three people do, and one that looks at its best cell."""
+    like = np.array([MAPS.cells[MAPS.questions == n].mean(0) for n in range(NUM_QUESTIONS)])
+    narrow = np.eye(QUESTIONS.num_cells)[like.argmax(1)]
     none, some = np.zeros(NUM_QUESTIONS, int), 1 + np.arange(NUM_QUESTIONS) % 2
     attentions = [
         Attention("like people", "multimodal", like, some),
-        Attention("narrow", "discrete", narrow(like), none),
+        Attention("narrow", "discrete", narrow, none),
     ]
     return compare_attention(QUESTIONS, MAPS, attentions, num_resamples=200)
 
@@ -74,26 +69,22 @@ def test_the_model_that_looks_like_people_is_nearest(comparison: HumanComparison
     )
 
     def bits(each: Agreement) -> float:
-        return each.measures["divergence_bits"].mean
+        return each.divergence_bits.mean
 
     assert bits(like.overall) < bits(person) < bits(centre) < bits(like.another_question)
     assert bits(like.overall) < bits(blurred.overall) < bits(narrow_one.overall)
     assert bits(like.overall) < bits(uniform)
-    assert like.overall.measures["divergence_bits"].high < uniform.measures["divergence_bits"].low
-    assert (
-        like.overall.measures["spearman"].mean
-        > 0.9
-        > like.another_question.measures["spearman"].mean
-    )
-    assert abs(like.another_question.measures["spearman"].mean) < 0.5
+    assert like.overall.divergence_bits.high < uniform.divergence_bits.low
+    assert like.overall.spearman.mean > 0.9
+    assert abs(like.another_question.spearman.mean) < 0.5
 
 
 def test_attention_equal_to_each_map_diverges_by_nothing() -> None:
     reference = HumanReference(QUESTIONS, MAPS, 10, 0)
     first = np.searchsorted(MAPS.questions, np.arange(NUM_QUESTIONS))
-    scores = reference.score(MAPS.cells[first])
-    assert (scores.bits[first] == 0).all()
-    assert (np.delete(scores.bits, first) > 0).all()
+    bits = reference.score(MAPS.cells[first])["divergence_bits"]
+    assert (bits[first] == 0).all()
+    assert (np.delete(bits, first) > 0).all()
 
 
 def test_every_map_meets_the_attention_to_its_own_question(comparison: HumanComparison) -> None:
@@ -101,7 +92,7 @@ def test_every_map_meets_the_attention_to_its_own_question(comparison: HumanComp
     for place in range(len(MAPS)):
         question = MAPS.questions[place]
         expected = jensen_shannon(model.attention.cells[question], MAPS.cells[place])
-        assert model.scores.bits[place] == pytest.approx(float(expected))
+        assert model.scores["divergence_bits"][place] == pytest.approx(float(expected))
 
 
 def test_another_questions_attention_meets_the_map_on_that_questions_grid() -> None:
@@ -110,7 +101,7 @@ def test_another_questions_attention_meets_the_map_on_that_questions_grid() -> N
     cells = np.zeros((NUM_QUESTIONS, QUESTIONS.num_cells))
     for question, (height, width) in enumerate(sizes.tolist()):
         cells[question, : height * width : width] = 1 / height
-    found = HumanReference(QUESTIONS, MAPS, 10, 0).score_another(cells).bits
+    found = HumanReference(QUESTIONS, MAPS, 10, 0).score_another(cells)["divergence_bits"]
     for place in range(len(MAPS)):
         partner = QUESTIONS.partners[MAPS.questions[place]]
         expected = jensen_shannon(cells[partner], MAPS.elsewhere[place])
@@ -119,7 +110,8 @@ def test_another_questions_attention_meets_the_map_on_that_questions_grid() -> N
 
 
 def test_groups_are_means_over_their_maps(comparison: HumanComparison) -> None:
-    model, bits = comparison.models[0], comparison.models[0].scores.bits
+    model = comparison.models[0]
+    bits = model.scores["divergence_bits"]
     kinds = np.array(QUESTIONS.answer_types)[MAPS.questions]
     components = model.attention.num_components[MAPS.questions]
     for found, labels, names in (
@@ -130,15 +122,12 @@ def test_groups_are_means_over_their_maps(comparison: HumanComparison) -> None:
         assert set(found) == names
         for name, agreement in found.items():
             chosen = labels == name
-            assert agreement.measures["divergence_bits"].mean == pytest.approx(bits[chosen].mean())
-            assert agreement.measures["divergence_nats"].mean == pytest.approx(
-                np.log(2) * bits[chosen].mean()
-            )
-            assert agreement.measures["distance_bits"].mean == pytest.approx(
-                np.sqrt(bits[chosen]).mean()
-            )
-            assert agreement.num_maps == chosen.sum()
-            assert agreement.num_questions == len(set(MAPS.questions[chosen]))
+            mean = bits[chosen].mean()
+            assert agreement.divergence_bits.mean == pytest.approx(mean)
+            assert agreement.divergence_nats.mean == pytest.approx(np.log(2) * mean)
+            assert agreement.distance_bits.mean == pytest.approx(np.sqrt(bits[chosen]).mean())
+            assert agreement.maps == chosen.sum()
+            assert agreement.questions == len(set(MAPS.questions[chosen]))
     assert comparison.models[1].by_num_components == {}
 
 
@@ -157,23 +146,21 @@ def test_differences_are_taken_map_by_map(comparison: HumanComparison) -> None:
     found = next(
         each for each in comparison.paired if (each.first, each.second) == ("like people", "narrow")
     )
-    difference = like.scores.bits - narrow_one.scores.bits
-    assert found.measures["divergence_bits"].mean == pytest.approx(difference.mean())
-    assert found.measures["divergence_bits"].high < 0
-    apart = narrow_one.overall.measures["divergence_bits"]
-    assert found.measures["divergence_bits"].high - found.measures["divergence_bits"].low < 2 * (
-        apart.high - apart.low
-    )
+    difference = like.scores["divergence_bits"] - narrow_one.scores["divergence_bits"]
+    bits, apart = found.difference.divergence_bits, narrow_one.overall.divergence_bits
+    assert bits.mean == pytest.approx(difference.mean())
+    assert bits.high < 0
+    assert bits.high - bits.low < 2 * (apart.high - apart.low)
     assert len(comparison.paired) == 3
 
 
 def test_controls_that_are_not_defined_are_null(comparison: HumanComparison) -> None:
-    uniform = comparison.controls["uniform"].to_json()
+    uniform = dump(comparison.controls["uniform"])
     assert uniform["spearman"] == {"mean": None, "low": None, "high": None}
     even = make_even(QUESTIONS.sizes, QUESTIONS.num_cells)[MAPS.questions]
     expected = jensen_shannon(even, MAPS.cells).mean()
     assert uniform["divergence_bits"]["mean"] == pytest.approx(expected, abs=1e-6)
-    assert comparison.controls["another_person"].num_maps == len(MAPS)
+    assert comparison.controls["another_person"].maps == len(MAPS)
 
 
 def test_the_next_person_is_of_the_same_question() -> None:
@@ -182,11 +169,9 @@ def test_the_next_person_is_of_the_same_question() -> None:
 
 def test_a_map_without_a_second_person_is_left_out_of_that_control() -> None:
     kept = ~((MAPS.questions == 3) & (MAPS.annotators == 3))  # its second one is black
-    fewer = HumanMaps(
-        *(getattr(MAPS, name)[kept] for name in list(vars(MAPS))[:6]), num_black=MAPS.num_black
-    )
+    fewer = keep(kept)
     scores = HumanReference(QUESTIONS, fewer, 10, 0).score_people()
-    assert np.isnan(scores.bits).tolist() == (fewer.questions == 3).tolist()
+    assert np.isnan(scores["divergence_bits"]).tolist() == (fewer.questions == 3).tolist()
 
 
 def test_the_same_seed_gives_the_same_report_to_the_last_digit(comparison: HumanComparison) -> None:
@@ -198,7 +183,7 @@ def test_the_same_seed_gives_the_same_report_to_the_last_digit(comparison: Human
 
 
 def test_there_is_a_row_for_every_map_and_model(comparison: HumanComparison) -> None:
-    rows = [dict(zip(COLUMNS, row, strict=True)) for row in comparison.rows()]
+    rows = list(comparison.rows())
     assert len(rows) == len(MAPS) * 3 == (NUM_QUESTIONS * NUM_ANNOTATORS - 1) * 3
     first = rows[0]
     assert (first["question_id"], first["image_id"], first["annotator"]) == (100, 0, 1)
@@ -216,9 +201,7 @@ def test_maps_of_a_single_image_are_rejected() -> None:
     questions = MappedQuestions(
         QUESTIONS.ids[:2], np.zeros(2, int), QUESTIONS.sizes[:2], ("other",) * 2, np.array([1, 0])
     )
-    maps = draw_maps(QUESTIONS)
-    kept = maps.questions < 2
-    few = HumanMaps(*(getattr(maps, name)[kept] for name in list(vars(maps))[:6]), num_black=0)
+    few = keep(MAPS.questions < 2)
     attention = Attention("one", "discrete", np.full((2, 80), 1 / 80), np.zeros(2, int))
     with pytest.raises(ValueError, match="at least two images"):
         compare_attention(questions, few, [attention])
