@@ -51,9 +51,10 @@ class AttentionSample:
 
 
 def collect_samples(
-    trained: TrainedModel, questions: Questions, stores: StoreSet, world: World, runtime: Runtime
+    trained: TrainedModel, questions: Questions, stores: StoreSet, runtime: Runtime
 ) -> list[AttentionSample]:
-    """A model's attention and answers to questions, in their order."""
+    """A model's attention and answers to questions, in their order, from this process alone."""
+    world = World(0, 1, next(trained.model.parameters()).device)
     examples = build_examples(questions, None, trained.words)
     loader = make_loader(examples, stores, trained.words, runtime, world.device)
     batches = iterate_split(

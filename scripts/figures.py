@@ -39,7 +39,7 @@ def main(settings: Figures) -> None:
     models = load_models(settings, settings.checkpoints, world)
     data = models[0].open_data(settings.data.root)
     split = open_illustrated_split(data, settings.split, models, settings.runtime)
-    samples = select_samples(selection, models, split, world, settings.runtime)
+    samples = select_samples(selection, models, split, settings.runtime)
     num_files = draw(settings, models, split, samples, output)
     print(f"{num_files} files about {len(samples[0])} questions are in {output}")
 

@@ -36,7 +36,7 @@ def main(settings: Gallery) -> None:
     output = choose_page(settings, models)
     folder = models[0].open_data(settings.data.root)
     split = open_illustrated_split(folder, settings.split, models, settings.runtime)
-    samples = select_samples(selection, models, split, world, settings.runtime)
+    samples = select_samples(selection, models, split, settings.runtime)
     names = name_heads(models, name_models(models))
     page = write_page(make_page(split, names, samples, settings.photo_side))
     with atomic_write(output) as temporary:

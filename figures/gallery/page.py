@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import html
-import io
 import json
 import re
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ import numpy as np
 from PIL import Image
 
 from figures.drawing.heat import BRIGHTNESS, shade, to_scale
-from figures.drawing.overlay import draw_overlay
+from figures.drawing.html_parts import draw_overlay, embed_picture, write_frame
 from figures.drawing.panel import Panel
 
 HEAT_SIDE = 128  # pixels of the longer side of a density: smooth, so the browser may enlarge it
@@ -146,11 +145,8 @@ def write_panel(panel: Panel, item: Item, photo: Photo) -> str:
         if panel.mixture is not None:
             shown += draw_overlay(panel.mixture, photo.width, photo.height)
     notes = "<br>".join(map(html.escape, panel.notes))
-    return (
-        f'<figure><div class="frame" style="aspect-ratio:{photo.width}/{photo.height};'
-        f'max-width:calc(min(1,{photo.width}/{photo.height})*100%)">{shown}</div>'
-        f"<figcaption><b>{html.escape(panel.title)}</b>{notes}</figcaption></figure>"
-    )
+    caption = f"<figcaption><b>{html.escape(panel.title)}</b>{notes}</figcaption>"
+    return f"<figure>{write_frame(shown, photo.width, photo.height, '100%')}{caption}</figure>"
 
 
 def draw_heat(panel: Panel, photo: Photo) -> str:
@@ -168,18 +164,11 @@ def draw_heat(panel: Panel, photo: Photo) -> str:
 def embed(shaded: np.ndarray, lossless: bool) -> str:
     """A picture (h, w, 4) in [0, 1] as a data URI."""
     picture = Image.fromarray(np.round(255 * shaded).astype(np.uint8), "RGBA")
-    return encode(picture, lossless=lossless, quality=80)
+    return embed_picture(picture, "webp", lossless=lossless, quality=80)
 
 
 def embed_photo(photo: np.ndarray, side: int) -> Photo:
     """A photo (H, W, 3) uint8, made small enough to embed."""
     picture = Image.fromarray(photo)
     picture.thumbnail((side, side), Image.Resampling.LANCZOS)
-    return Photo(picture.width, picture.height, encode(picture, lossless=False, quality=60))
-
-
-def encode(picture: Image.Image, lossless: bool, quality: int) -> str:
-    """A picture as a WebP data URI."""
-    file = io.BytesIO()
-    picture.save(file, "WEBP", lossless=lossless, quality=quality, method=4)
-    return f"data:image/webp;base64,{base64.b64encode(file.getvalue()).decode()}"
+    return Photo(picture.width, picture.height, embed_picture(picture, "webp", quality=60))

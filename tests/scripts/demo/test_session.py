@@ -155,7 +155,7 @@ def test_only_the_models_used_last_stay_loaded(monkeypatch):
     for name in [*names, names[-1], names[0]]:
         assert models.get(name) == name
     assert loaded == [*names, names[0]]
-    assert len(models.loaded) == MOST_LOADED
+    assert models.load_once.cache_info().currsize == MOST_LOADED
 
 
 def test_without_a_name_every_run_is_offered_and_options_go_to_the_heads_that_have_them(
