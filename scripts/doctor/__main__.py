@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from configs.schema.training import Doctor
@@ -114,11 +113,11 @@ def check_disks(settings: Doctor, dataset: Dataset) -> Iterator[Finding]:
 
 def count_memory(settings: Doctor, dataset: Dataset) -> int:
     """Bytes of a GPU that a step on the largest grid takes, counted from the model."""
-    grids = [
-        (int(store.heights[n]), int(store.widths[n]))
+    grids = {
+        grid
         for store in dataset.stores.values()
-        for n in [np.argmax(store.heights * store.widths)]
-    ]
+        for grid in zip(store.heights.tolist(), store.widths.tolist(), strict=True)
+    }
     grid = max(grids, key=math.prod, default=LARGEST_GRID)
     runtime = settings.runtime
     return count_training_step(

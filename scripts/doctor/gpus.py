@@ -20,7 +20,6 @@ class Device:
     name: str
     num_bytes: int
     capability: tuple[int, int]
-    has_bfloat16: bool
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,7 @@ def inspect_machine() -> Machine:
     devices = []
     for number in range(torch.cuda.device_count() if found else 0):
         facts = torch.cuda.get_device_properties(number)
-        bfloat16 = facts.major >= 8
-        devices.append(Device(facts.name, facts.total_memory, (facts.major, facts.minor), bfloat16))
+        devices.append(Device(facts.name, facts.total_memory, (facts.major, facts.minor)))
     return Machine(
         tuple(devices),
         read_driver(),
@@ -114,7 +112,7 @@ def check_device(number: int, device: Device, architectures: tuple[str, ...]) ->
             f"sm_{major}{minor}",
             "install a build of torch for an older CUDA that still has it, or use another GPU",
         )
-    if device.has_bfloat16:
+    if major >= 8:
         return ok(f"{text}, bfloat16")
     return ok(f"{text}, no bfloat16: runtime.precision=auto is float16 with a loss scale")
 

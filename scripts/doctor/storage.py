@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +22,7 @@ def check_runs(runs: Path, needed: int, num_checkpoints: int) -> Iterator[Findin
     place = find_existing(runs)
     try_writing(place)
     require_room(runs, needed, f"keeping {num_checkpoints} checkpoints")
-    free = os.statvfs(place).f_bavail * os.statvfs(place).f_frsize
+    free = shutil.disk_usage(place).free
     text = (
         f"{runs} can be written; {format_bytes(free)} free, {num_checkpoints} checkpoints "
         f"need {format_bytes(needed)}"

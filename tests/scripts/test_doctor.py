@@ -73,7 +73,7 @@ def test_a_valid_folder_has_no_problem_and_nothing_is_written(folder):
     assert listing(folder.root.parent) == before
 
 
-def test_an_image_without_features_is_a_problem_with_its_id(folder):
+def move_an_image(folder):
     def move(content):
         for key in ("questions", "annotations"):
             for entry in content.get(key, [])[:1]:
@@ -81,50 +81,23 @@ def test_an_image_without_features_is_a_problem_with_its_id(folder):
 
     change_json(folder.questions("train"), move)
     change_json(folder.annotations("train"), move)
-    (problem,) = find_problems(folder)
-    assert "lacks 1 of" in problem
-    assert "987654" in problem
 
 
-def test_a_truncated_store_is_a_problem(folder):
-    store = folder.store("val")
-    os.truncate(store, store.stat().st_size - 1000)
-    (problem,) = find_problems(folder)
-    assert "truncated" in problem
-    assert str(store) in problem
+def truncate_a_store(folder):
+    os.truncate(folder.store("val"), folder.store("val").stat().st_size - 1000)
 
 
-def test_changed_rows_are_found_by_their_checksums(folder):
-    with FeatureStore(folder.store("train")) as store:
-        place = store.header.data_offset + 1000
-    with open(folder.store("train"), "r+b") as file:
-        file.seek(place)
+def overwrite_rows(folder):
+    with FeatureStore(folder.store("train")) as store, open(store.path, "r+b") as file:
+        file.seek(store.header.data_offset + 1000)
         file.write(b"\x01\x02\x03\x04")
-    (problem,) = find_problems(folder)
-    assert "1 of the images that were read do not match their checksums" in problem
 
 
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        (lambda folder: folder.annotations("train"), "annotations.json does not exist"),
-        (lambda folder: folder.questions("val"), "questions.json does not exist"),
-        (lambda folder: folder.store("train"), "there is no feature store"),
-    ],
-)
-def test_a_missing_file_is_a_problem_that_names_it(folder, path, message):
-    path(folder).unlink()
-    assert any(
-        message in problem and path(folder).name in problem for problem in find_problems(folder)
-    )
-
-
-def test_annotations_of_other_questions_are_a_problem(folder):
+def drop_an_annotation(folder):
     change_json(folder.annotations("val"), lambda content: content["annotations"].pop())
-    assert "1 questions have no annotation" in find_problems(folder)[0]
 
 
-def test_stores_of_two_backbones_are_a_problem(folder):
+def change_the_backbone(folder):
     with FeatureStore(folder.store("val")) as store:
         sizes = {int(n): store.size(int(n)) for n in store.image_ids}
         rows = {n: store.rows(n).copy() for n in sizes}
@@ -133,7 +106,25 @@ def test_stores_of_two_backbones_are_a_problem(folder):
     with StoreWriter(folder.store("val"), sizes, width, source="test", backbone="R-50") as writer:
         for image_id, each in rows.items():
             writer.write(image_id, each)
-    assert "backbone R-50" in find_problems(folder)[0]
+
+
+@pytest.mark.parametrize(
+    ("damage", "messages"),
+    [
+        (move_an_image, ["lacks 1 of", "987654"]),
+        (truncate_a_store, ["truncated", "val2014.h5"]),
+        (overwrite_rows, ["1 of the images that were read do not match their checksums"]),
+        (drop_an_annotation, ["1 questions have no annotation"]),
+        (change_the_backbone, ["backbone R-50"]),
+        (lambda f: f.annotations("train").unlink(), ["train2014_annotations.json does not exist"]),
+        (lambda f: f.questions("val").unlink(), ["val2014_questions.json does not exist"]),
+        (lambda f: f.store("train").unlink(), ["there is no feature store", "train2014.h5"]),
+    ],
+)
+def test_damaged_data_is_one_problem_that_names_it(folder, damage, messages):
+    damage(folder)
+    (problem,) = find_problems(folder)
+    assert all(message in problem for message in messages)
 
 
 def test_words_of_other_questions_are_a_warning_and_damaged_ones_a_problem(folder):
@@ -228,8 +219,8 @@ def test_a_mistake_ends_in_one_sentence_with_code_2(override, folder):
     assert error.count("\n") == 1
 
 
-A100 = Device("A100", 40_000_000_000, (8, 0), True)
-V100 = Device("V100", 16_000_000_000, (7, 0), False)
+A100 = Device("A100", 40_000_000_000, (8, 0))
+V100 = Device("V100", 16_000_000_000, (7, 0))
 DRIVER = "NVRM version: 550"
 
 
@@ -242,7 +233,7 @@ def test_gpus_are_checked_by_number_architecture_and_driver():
     assert levels(two, 2) == ["OK"] * 3
     assert levels(two, 4).count("PROBLEM") == 1
     # newer cards run the kernels of their own generation, other generations have none
-    later = Device("A6000", 48_000_000_000, (8, 6), True)
+    later = Device("A6000", 48_000_000_000, (8, 6))
     assert levels(Machine((later,), DRIVER, "13.0", ("sm_80",), "2")) == ["OK", "OK"]
     assert "PROBLEM" in levels(Machine((V100,), DRIVER, "13.0", ("sm_75", "sm_80"), "2"))
     assert levels(Machine((V100,), DRIVER, "12.6", ("sm_70",), "2")) == ["OK", "OK"]
