@@ -196,10 +196,10 @@ def test_the_page_needs_no_other_machine(page, server):
     own = (server, "data:", "blob:", "about:", "chrome")
     assert [url for url in page.requested() if not url.startswith(own)] == []
     assert len([url for url in page.requested() if url.startswith(server)]) > 20
-    assert [text for text in page.complaints() if "Content Security Policy" in text] == []
+    assert [text for text in page.console_errors() if "Content Security Policy" in text] == []
     refused = page.evaluate("fetch('https://example.com/').then(() => 'went out', () => 'refused')")
     assert refused == "refused"
-    assert any("Content Security Policy" in text for text in page.complaints())
+    assert any("Content Security Policy" in text for text in page.console_errors())
 
 
 def request(address, body=None, host=None):
