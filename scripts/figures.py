@@ -54,8 +54,7 @@ def draw(
     """Write the figures of every question; the number of files."""
     from figures.comparison_figures import compare_components, compare_heads, write_figure
 
-    runs = name_models(models)
-    heads = name_heads(models, runs)
+    runs, heads = name_models(models), name_heads(models)
     several = sum(bool(each[0].candidates) for each in samples) > 1
     num_files = 0
     questions = list(zip(*samples, strict=True))

@@ -95,6 +95,10 @@ class Browser:
             time.sleep(0.05)
         raise AssertionError(f"never true: {script}; the page shows: {self.text()}")
 
+    def wait_for_element(self, selector: str) -> None:
+        """Wait until the page has an element."""
+        self.wait_for(f"document.querySelector({json.dumps(selector)}) !== null")
+
     def text(self) -> str:
         """All that one can read."""
         return self.evaluate("document.body.innerText")
@@ -107,7 +111,7 @@ class Browser:
 
     def centre(self, selector: str) -> tuple[float, float]:
         """Where the middle of an element is on the screen."""
-        self.wait_for(f"document.querySelector({json.dumps(selector)}) !== null")
+        self.wait_for_element(selector)
         box = self.evaluate(
             f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
             "e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect();"
@@ -129,9 +133,9 @@ class Browser:
 
     def upload(self, selector: str, path: Path) -> None:
         """Choose a file."""
+        self.wait_for_element(selector)
         root = self.call("DOM.getDocument")["root"]["nodeId"]
         node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
-        assert node, f"there is no {selector}"
         self.call("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
 
     def requested(self) -> list[str]:

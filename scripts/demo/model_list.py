@@ -48,11 +48,8 @@ class ModelList:
 
     def load(self, path: Path) -> SingleQuestionModel:
         """The model of a checkpoint; an only model must have every option that is changed."""
-        trained = load_trained(path, self.device)
-        only = len(self.checkpoints) == 1
-        own = {n: value for n, value in self.changed.items() if only or n in trained.options}
-        if own:
-            trained = load_trained(path, self.device, own)
+        several = len(self.checkpoints) > 1
+        trained = load_trained(path, self.device, self.changed, only_known=several)
         has_weights = trained.manifest.backbone.lower() != "patch"
         weights = self.weights if has_weights else None
         return open_with_backbone(trained, weights=weights, precision=self.precision)

@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import torch
@@ -58,8 +59,8 @@ def examine(settings: Doctor) -> Iterator[Finding]:
         device = torch.device("cuda" if machine.devices else "cpu")
         advice = "install a compiler, or leave runtime.compile=false"
         yield from catch(check_compilation(device), advice)
-    dataset = Dataset(DataFolder(settings.data.root, settings.data.layout), settings.data.name)
-    try:
+    folder = DataFolder(settings.data.root, settings.data.layout)
+    with closing(Dataset(folder, settings.data.name)) as dataset:
         min_count = settings.data.min_answer_count
         yield from check_dataset(
             dataset, settings.train_split, settings.val_split, runtime.reader, min_count
@@ -68,8 +69,6 @@ def examine(settings: Doctor) -> Iterator[Finding]:
         if not (runtime.device or "").startswith("cpu"):
             yield check_memory(machine, count_memory(settings, dataset))
         yield from check_disks(settings, dataset)
-    finally:
-        dataset.close()
 
 
 def check_initial_weights(settings: Doctor, dataset: Dataset) -> Iterator[Finding]:

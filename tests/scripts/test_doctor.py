@@ -1,6 +1,5 @@
 """make doctor, through its entry point, on valid folders and on deliberately broken ones."""
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -11,6 +10,7 @@ import torch
 
 from data.features.reader import FeatureStore
 from data.features.writer import StoreWriter
+from data.io.atomic_files import read_json, write_json
 from data.vqa.data_folder import DataFolder
 from data.vqa.layout import LAYOUTS, Layout, register_layout
 from scripts.data import main as make_data
@@ -52,9 +52,9 @@ def find_problems(folder, *overrides):
 
 
 def change_json(path, change):
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = read_json(path)
     change(content)
-    path.write_text(json.dumps(content), encoding="utf-8")
+    write_json(path, content)
 
 
 def test_a_valid_folder_has_no_problem_and_nothing_is_written(folder):
@@ -62,9 +62,8 @@ def test_a_valid_folder_has_no_problem_and_nothing_is_written(folder):
     code, printed = examine(folder)
     assert code == 0
     assert findings(printed, "PROBLEM") == []
-    assert "train: every question's image has features" in printed
-    assert "val: every question's image has features" in printed
-    assert "test: every question's image has features" in printed
+    for split in ("train", "val", "test"):
+        assert f"{split}: every question's image has features" in printed
     assert "train: 100.00% of the words in questions are known" in printed
     assert "of the questions have an answer in the list" in printed
     assert "patch" in printed
@@ -255,14 +254,15 @@ def test_a_step_that_does_not_fit_the_smallest_gpu_is_a_problem():
 def test_versions_are_compared_with_the_pinned_ones(tmp_path):
     pinned = tmp_path / "constraints.txt"
     pinned.write_text(f"# a comment\ntorch=={torch.__version__.split('+')[0]}\nnot-there==1\n")
-    (finding,) = check_versions(pinned)
-    assert finding.level == "OK"
-    pinned.write_text("torch==0.0.1\n")
-    (finding,) = check_versions(pinned)
-    assert finding.level == "WARNING"
-    assert "instead of 0.0.1" in finding.text
-    (finding,) = check_versions(tmp_path / "none")
-    assert finding.level == "WARNING"
+    (tmp_path / "other").write_text("torch==0.0.1\n")
+    for name, level, text in (
+        ("constraints.txt", "OK", "all versions are those of constraints.txt"),
+        ("other", "WARNING", "instead of 0.0.1"),
+        ("none", "WARNING", "is not there"),
+    ):
+        (finding,) = check_versions(tmp_path / name)
+        assert finding.level == level
+        assert text in finding.text
 
 
 def test_a_memory_map_over_a_network_is_a_warning(folder, tmp_path):

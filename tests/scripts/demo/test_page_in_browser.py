@@ -70,7 +70,6 @@ def page(browser, server):
     """The page, freshly opened."""
     browser.call("Page.navigate", url=server)
     browser.wait_for("document.querySelectorAll('#examples .gallery-item img').length === 3")
-    browser.wait_for("document.querySelector('#picture input[type=file]') !== null")
     return browser
 
 
@@ -173,13 +172,11 @@ def test_a_bad_file_and_an_empty_question_get_a_sentence_on_the_page(page, drawi
         ("drawing.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "drawing.svg is not a"),
     ):
         (tmp_path / name).write_bytes(content)
-        page.wait_for("document.querySelector('#picture input[type=file]') !== null")
         page.upload("#picture input[type=file]", tmp_path / name)
         page.wait_for(f"{message}?.startsWith({json.dumps(problem)})")
-    page.wait_for("document.querySelector('#picture input[type=file]') !== null")
     page.upload("#picture input[type=file]", drawing)
     page.wait_for(f"({message} ?? '') === ''")
-    page.wait_for("document.querySelector('#picture img') !== null")
+    page.wait_for_element("#picture img")
     page.click("#ask")
     page.wait_for(f"{message}?.startsWith('There is no question yet')")
     assert "Traceback" not in page.text()
