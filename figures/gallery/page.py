@@ -78,6 +78,10 @@ def write_page(page: Page) -> str:
             for image_id, photo in page.photos.items()
         ),
         filters=write_filters(page),
+        measures="".join(
+            f'<option value="{key}">{html.escape(label)}</option>'
+            for key, label in page.measures.items()
+        ),
         items="\n".join(write_item(item, page.photos[item.image_id]) for item in page.items),
         script=script,
     )
@@ -90,7 +94,7 @@ def fill(name: str, **parts: str) -> str:
 
 
 def write_filters(page: Page) -> str:
-    """The form: a select per filter, bounds of a measure, the order, words to search for."""
+    """A select per filter, with the values that items have."""
     selects = ""
     for key, label in page.filters.items():
         values = sorted({str(item.values[key]) for item in page.items if key in item.values})
@@ -99,22 +103,7 @@ def write_filters(page: Page) -> str:
             f'<label>{html.escape(label)}<select name="{key}" data-key="{key}">'
             f'<option value="">any</option>{options}</select></label>'
         )
-    options = "".join(
-        f'<option value="{key}">{html.escape(label)}</option>'
-        for key, label in page.measures.items()
-    )
-    return (
-        '<label>words<input type="search" name="words" autocomplete="off"></label>'
-        f"{selects}"
-        f'<label>bounds of<select name="measure">{options}</select></label>'
-        '<label>at least<input type="number" step="any" name="least"></label>'
-        '<label>at most<input type="number" step="any" name="most"></label>'
-        f'<label>sort by<select name="sort"><option value="">as chosen</option>{options}'
-        "</select></label>"
-        '<label>order<select name="order"><option value="up">ascending</option>'
-        '<option value="down">descending</option></select></label>'
-        '<button type="reset">reset</button>'
-    )
+    return selects
 
 
 def write_item(item: Item, photo: Photo) -> str:

@@ -3,6 +3,7 @@
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from data.vqa.layout import LAYOUTS, Layout, register_layout
 from scripts.data import main as make_data
 from scripts.doctor.__main__ import main
 from scripts.doctor.environment import check_versions
-from scripts.doctor.gpus import Device, Machine, check_gpus, check_memory
+from scripts.doctor.gpus import Machine, check_gpus, check_memory
 from scripts.doctor.read_speed import check_rate, is_cached, read_images
 from scripts.doctor.storage import check_file_system, find_file_system
 from tests.small_models import listing, run_here
@@ -218,8 +219,9 @@ def test_a_mistake_ends_in_one_sentence_with_code_2(override, folder):
     assert error.count("\n") == 1
 
 
-A100 = Device("A100", 40_000_000_000, (8, 0))
-V100 = Device("V100", 16_000_000_000, (7, 0))
+A100 = SimpleNamespace(name="A100", total_memory=40_000_000_000, major=8, minor=0)
+V100 = SimpleNamespace(name="V100", total_memory=16_000_000_000, major=7, minor=0)
+A6000 = SimpleNamespace(name="A6000", total_memory=48_000_000_000, major=8, minor=6)
 DRIVER = "NVRM version: 550"
 
 
@@ -232,8 +234,7 @@ def test_gpus_are_checked_by_number_architecture_and_driver():
     assert levels(two, 2) == ["OK"] * 3
     assert levels(two, 4).count("PROBLEM") == 1
     # newer cards run the kernels of their own generation, other generations have none
-    later = Device("A6000", 48_000_000_000, (8, 6))
-    assert levels(Machine((later,), DRIVER, "13.0", ("sm_80",), "2")) == ["OK", "OK"]
+    assert levels(Machine((A6000,), DRIVER, "13.0", ("sm_80",), "2")) == ["OK", "OK"]
     assert "PROBLEM" in levels(Machine((V100,), DRIVER, "13.0", ("sm_75", "sm_80"), "2"))
     assert levels(Machine((V100,), DRIVER, "12.6", ("sm_70",), "2")) == ["OK", "OK"]
     assert levels(Machine((), DRIVER, "", (), "")) == ["PROBLEM"]  # torch without CUDA
