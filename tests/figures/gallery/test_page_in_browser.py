@@ -1,7 +1,5 @@
 """The gallery page in a real browser: filters, order, the enlarged view, the keyboard."""
 
-from dataclasses import replace
-
 import pytest
 
 from figures.gallery.page import Page, embed_photo, write_page
@@ -42,12 +40,11 @@ return new Promise((resolve) => setTimeout(() => {
 
 
 def make_page():
-    asked = [(1, "Is there a ring?", 0.25), (2, "How many rings?", 0.75), (3, HOSTILE, 0.5)]
-    items = []
-    for number, question, divergence in asked:
-        kind = "number" if number == 2 else "yes/no"
-        values = {"type": kind, "divergence": divergence}
-        items.append(replace(make_item(number, question), values=values))
+    items = [
+        make_item(1, "Is there a ring?", type="yes/no", divergence=0.25),
+        make_item(2, "How many rings?", type="number", divergence=0.75),
+        make_item(3, HOSTILE, type="yes/no", divergence=0.5),
+    ]
     photos = {7: embed_photo(make_photo(), 64)}
     labels = {"type": "answer type"}, {"divergence": "divergence"}
     return write_page(Page("t", "s", items, photos, *labels))

@@ -59,8 +59,7 @@ def server(peaky_run, discrete_run, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser(server, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("browser")
-    browser = Browser(folder)
+    browser = Browser(tmp_path_factory.mktemp("browser"))
     yield browser
     browser.close()
 
@@ -217,9 +216,8 @@ def test_no_link_leads_elsewhere_and_nothing_is_offered_to_programs(server):
     config = json.loads(request(f"{server}/config")[1])
     assert config["analytics_enabled"] is False
     assert config["stylesheets"] == []
-    assert (
-        request(f"{server}/gradio_api/info")[1] == '{"named_endpoints":{},"unnamed_endpoints":{}}'
-    )
+    offered = json.loads(request(f"{server}/gradio_api/info")[1])
+    assert offered == {"named_endpoints": {}, "unnamed_endpoints": {}}
     for path in ("docs", "redoc", "openapi.json"):
         assert request(f"{server}/{path}")[0] == 404
     assert request(server, host="evil.example")[0] == 400
