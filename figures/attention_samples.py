@@ -18,7 +18,7 @@ from mcan.evaluation.attention_maps import spread_over_cells
 from mcan.evaluation.evaluation_split import iterate_split, make_loader
 from mcan.evaluation.predict import attend
 from mcan.evaluation.single_question import Prediction, rank_answers, selection_lambda
-from mcan.evaluation.trained_model import TrainedModel
+from mcan.evaluation.trained_model import TrainedModel, name_models
 from mcan.runtime.distributed import World
 from mcan.runtime.precision import choose_dtype
 from mcan.runtime.settings import Runtime
@@ -51,9 +51,10 @@ class AttentionSample:
 
 
 def collect_samples(
-    trained: TrainedModel, questions: Questions, stores: StoreSet, world: World, runtime: Runtime
+    trained: TrainedModel, questions: Questions, stores: StoreSet, runtime: Runtime
 ) -> list[AttentionSample]:
-    """A model's attention and answers to questions, in their order."""
+    """A model's attention and answers to questions, in their order, from this process alone."""
+    world = World(0, 1, next(trained.model.parameters()).device)
     examples = build_examples(questions, None, trained.words)
     loader = make_loader(examples, stores, trained.words, runtime, world.device)
     batches = iterate_split(
@@ -127,7 +128,7 @@ def read_mixtures(mixture: Density, number: int = 0) -> list[Gaussians]:
     return [Gaussians(pi[row, :k], mu[row, :k], sigma[row, :k]) for row, k in enumerate(used)]
 
 
-def name_heads(models: Sequence[TrainedModel], names: Sequence[str]) -> list[str]:
+def name_heads(models: Sequence[TrainedModel]) -> list[str]:
     """What each model is called in a figure: its head's name, or its own where heads repeat."""
     heads = [str(model.options["name"]) for model in models]
-    return heads if len(set(heads)) == len(heads) else list(names)
+    return heads if len(set(heads)) == len(heads) else name_models(models)

@@ -12,7 +12,6 @@ from data.vqa.questions import Questions
 from figures.attention_samples import AttentionSample, collect_samples
 from figures.illustrated_split import CORRECT, IllustratedSplit
 from mcan.evaluation.trained_model import TrainedModel
-from mcan.runtime.distributed import World
 from mcan.runtime.settings import Runtime
 
 
@@ -65,12 +64,11 @@ def select_samples(
     selection: QuestionSelection,
     models: Sequence[TrainedModel],
     split: IllustratedSplit,
-    world: World,
     runtime: Runtime,
 ) -> list[list[AttentionSample]]:
     """Every model's attention to the questions that are to be shown."""
     questions = split.take(selection.rows(split))
-    samples = [collect_samples(model, questions, split.stores, world, runtime) for model in models]
+    samples = [collect_samples(model, questions, split.stores, runtime) for model in models]
     if not selection.compares_models:
         return samples
     if selection.choose == "differ":

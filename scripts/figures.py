@@ -39,7 +39,7 @@ def main(settings: Figures) -> None:
     models = load_models(settings, settings.checkpoints, world)
     data = models[0].open_data(settings.data.root)
     split = open_illustrated_split(data, settings.split, models, settings.runtime)
-    samples = select_samples(selection, models, split, world, settings.runtime)
+    samples = select_samples(selection, models, split, settings.runtime)
     num_files = draw(settings, models, split, samples, output)
     print(f"{num_files} files about {len(samples[0])} questions are in {output}")
 
@@ -54,8 +54,7 @@ def draw(
     """Write the figures of every question; the number of files."""
     from figures.comparison_figures import compare_components, compare_heads, write_figure
 
-    runs = name_models(models)
-    heads = name_heads(models, runs)
+    runs, heads = name_models(models), name_heads(models)
     several = sum(bool(each[0].candidates) for each in samples) > 1
     num_files = 0
     questions = list(zip(*samples, strict=True))

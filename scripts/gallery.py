@@ -11,7 +11,7 @@ from figures.attention_samples import name_heads
 from figures.illustrated_split import open_illustrated_split
 from figures.question_selection import QuestionSelection, select_samples
 from figures.requirements import require_matplotlib
-from mcan.evaluation.trained_model import TrainedModel, name_models
+from mcan.evaluation.trained_model import TrainedModel
 from mcan.runtime.distributed import World, choose_device
 from mcan.runtime.torch_settings import set_up_torch
 from scripts.cli.checkpoints import load_models
@@ -36,9 +36,8 @@ def main(settings: Gallery) -> None:
     output = choose_page(settings, models)
     folder = models[0].open_data(settings.data.root)
     split = open_illustrated_split(folder, settings.split, models, settings.runtime)
-    samples = select_samples(selection, models, split, world, settings.runtime)
-    names = name_heads(models, name_models(models))
-    page = write_page(make_page(split, names, samples, settings.photo_side))
+    samples = select_samples(selection, models, split, settings.runtime)
+    page = write_page(make_page(split, name_heads(models), samples, settings.photo_side))
     with atomic_write(output) as temporary:
         temporary.write_text(page, encoding="utf-8")
     size = len(page.encode()) / 1e6

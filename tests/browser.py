@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
-PATIENCE = 90.0  # seconds: machines are slow, and shared with others
+TIMEOUT = 90.0  # seconds: machines are slow, and shared with others
 
 
 class Browser:
     """One page of a browser that reaches this machine and nothing else."""
 
-    def __init__(self, folder: Path, width: int = 1280, height: int = 1000) -> None:
+    def __init__(self, folder: Path) -> None:
         to_child, self.write_end = os.pipe()
         self.read_end, from_child = os.pipe()
 
@@ -31,7 +31,7 @@ class Browser:
             [
                 CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
                 "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
-                f"--user-data-dir={folder / 'profile'}", f"--window-size={width},{height}",
+                f"--user-data-dir={folder / 'profile'}", "--window-size=1280,1000",
                 "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "about:blank",
             ],
             preexec_fn=take_pipes,
@@ -43,9 +43,8 @@ class Browser:
         os.close(from_child)
         self.number, self.buffer, self.events = 0, b"", []
         self.session: str | None = None
-        (target,) = [
-            each for each in self.call("Target.getTargets")["targetInfos"] if each["type"] == "page"
-        ]
+        targets = self.call("Target.getTargets")["targetInfos"]
+        (target,) = [each for each in targets if each["type"] == "page"]
         attached = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self.session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log", "DOM"):
@@ -67,7 +66,7 @@ class Browser:
 
     def receive(self) -> dict[str, Any]:
         """The next message."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while b"\0" not in self.buffer:
             ready, _, _ = select.select([self.read_end], [], [], deadline - time.monotonic())
             assert ready, "the browser does not answer"
@@ -87,7 +86,7 @@ class Browser:
 
     def wait_for(self, script: str) -> Any:
         """Wait until an expression is true; its value."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline:
             with contextlib.suppress(AssertionError):  # what is not there yet
                 value = self.evaluate(script)
@@ -95,6 +94,10 @@ class Browser:
                     return value
             time.sleep(0.05)
         raise AssertionError(f"never true: {script}; the page shows: {self.text()}")
+
+    def wait_for_element(self, selector: str) -> None:
+        """Wait until the page has an element."""
+        self.wait_for(f"document.querySelector({json.dumps(selector)}) !== null")
 
     def text(self) -> str:
         """All that one can read."""
@@ -108,7 +111,7 @@ class Browser:
 
     def centre(self, selector: str) -> tuple[float, float]:
         """Where the middle of an element is on the screen."""
-        self.wait_for(f"document.querySelector({json.dumps(selector)}) !== null")
+        self.wait_for_element(selector)
         box = self.evaluate(
             f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
             "e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect();"
@@ -126,41 +129,31 @@ class Browser:
         """Replace what a field holds, as a keyboard would."""
         self.click(selector)
         self.evaluate(f"document.querySelector({json.dumps(selector)}).select()")
-        if text:
-            self.call("Input.insertText", text=text)
-        else:
-            for kind in ("keyDown", "keyUp"):
-                self.call("Input.dispatchKeyEvent", type=kind, key="Delete", code="Delete",
-                          windowsVirtualKeyCode=46)  # fmt: skip
+        self.call("Input.insertText", text=text)
 
     def upload(self, selector: str, path: Path) -> None:
         """Choose a file."""
+        self.wait_for_element(selector)
         root = self.call("DOM.getDocument")["root"]["nodeId"]
         node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
-        assert node, f"there is no {selector}"
         self.call("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
 
     def requested(self) -> list[str]:
         """The addresses of all requests so far."""
         self.evaluate("0")  # so that what is under way has arrived
-        return [
-            each["params"]["request"]["url"]
-            for each in self.events
-            if each.get("method") == "Network.requestWillBeSent"
+        return [each["request"]["url"] for each in self.reported("Network.requestWillBeSent")]
+
+    def console_errors(self) -> list[str]:
+        """Errors that the browser's console shows."""
+        entries = [each["entry"] for each in self.reported("Log.entryAdded")]
+        thrown = self.reported("Runtime.exceptionThrown")
+        return [entry["text"] for entry in entries if entry["level"] == "error"] + [
+            str(each["exceptionDetails"]) for each in thrown
         ]
 
-    def complaints(self) -> list[str]:
-        """Errors that the browser's console shows."""
-        return [
-            each["params"]["entry"]["text"]
-            for each in self.events
-            if each.get("method") == "Log.entryAdded"
-            and each["params"]["entry"]["level"] == "error"
-        ] + [
-            str(each["params"]["exceptionDetails"])
-            for each in self.events
-            if each.get("method") == "Runtime.exceptionThrown"
-        ]
+    def reported(self, method: str) -> list[dict[str, Any]]:
+        """What all events of a kind have reported so far."""
+        return [each["params"] for each in self.events if each.get("method") == method]
 
     def photograph(self, path: Path) -> None:
         """A screenshot of the whole page."""

@@ -13,12 +13,17 @@ def format_bytes(number: float) -> str:
     return f"{number:.1f} TB"
 
 
+def find_existing(path: Path) -> Path:
+    """The folder itself, or the nearest one above it that exists."""
+    path = path.absolute()
+    while not path.exists():
+        path = path.parent
+    return path
+
+
 def require_room(folder: Path, needed: int, purpose: str) -> None:
     """Raise unless the disk of a folder has `needed` bytes left; the folder need not exist yet."""
-    existing = folder.absolute()
-    while not existing.exists():
-        existing = existing.parent
-    free = shutil.disk_usage(existing).free
+    free = shutil.disk_usage(find_existing(folder)).free
     if free < needed:
         raise OSError(
             f"{purpose} needs {format_bytes(needed)} in {folder}, but only {format_bytes(free)} "

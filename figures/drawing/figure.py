@@ -1,13 +1,11 @@
 """A whole figure: the question above, panels side by side, the caption and the colours below."""
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-import matplotlib
 import numpy as np
+from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -25,7 +23,7 @@ LINE = 1.35  # from line to line, in sizes
 MOST_COLUMNS = 5
 BAR = (90.0, 7.0)  # the colour scale
 BAR_TITLE = "share of the peak"
-SETTINGS: Any = {
+STYLE: Any = {  # beside matplotlib's own defaults, whatever the user's matplotlibrc says
     "font.family": FAMILY,
     "text.parse_math": False,  # a question may hold dollar signs
     "pdf.fonttype": 42,  # text stays text
@@ -91,26 +89,17 @@ class Canvas:
         place = (left / self.width, (self.height - top - height) / self.height)
         return self.figure.add_axes((*place, width / self.width, height / self.height))
 
-    def write(self, lines: list[str], left: float, top: float, size: float, **style: Any) -> None:
+    def write(self, lines: list[str], left: float, top: float, size: float, **font: Any) -> None:
         """Lines of text, one below the other."""
         for number, line in enumerate(lines):
             y = self.height - top - (number + 0.5) * size * LINE
             place = (left / self.width, y / self.height)
-            self.figure.text(*place, line, size=size, va="center_baseline", **style)
-
-
-@contextlib.contextmanager
-def default_style() -> Iterator[None]:
-    """Matplotlib's own defaults and ours, whatever the user's matplotlibrc says."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(SETTINGS)
-        yield
+            self.figure.text(*place, line, size=size, va="center_baseline", **font)
 
 
 def draw_figure(content: FigureContent) -> Figure:
     """Draw it all; `save_figure` writes it."""
-    with default_style():
+    with style.context(STYLE, after_reset=True):
         layout = Layout(content)
         canvas = Canvas(layout.width, layout.height)
         canvas.write(layout.heading, MARGIN, MARGIN, HEADING, weight="bold")
@@ -159,7 +148,7 @@ def draw_scale(canvas: Canvas, top: float) -> None:
         spine.set(linewidth=0.5, edgecolor="#444444")
 
 
-def save_figure(figure: Figure, path: Path, kind: str, dpi: int) -> None:
+def save_figure(figure: Figure, file: Path | IO[bytes], kind: str, dpi: int) -> None:
     """Write a figure as "png" or "pdf"; the same figure gives the same bytes.
 
     A PDF holds every pixel of the photo and of the heat; in a PNG they are averaged to `dpi`.
@@ -167,6 +156,6 @@ def save_figure(figure: Figure, path: Path, kind: str, dpi: int) -> None:
     for axes in figure.axes:
         for image in axes.images:
             image.set_interpolation("none" if kind == "pdf" else "auto")
-    with default_style():
+    with style.context(STYLE, after_reset=True):
         metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
-        figure.savefig(path, format=kind, dpi=dpi, metadata=metadata)
+        figure.savefig(file, format=kind, dpi=dpi, metadata=metadata)

@@ -1,5 +1,6 @@
 """Text as it can be drawn: characters that the font has, lines that fit."""
 
+import bisect
 import functools
 import unicodedata
 
@@ -72,11 +73,5 @@ def cut(text: str, width: float, size: float, bold: bool) -> str:
 
 def fitting(text: str, width: float, size: float, bold: bool) -> int:
     """How many characters of a text fit."""
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if measure(text[:middle], size, bold) <= width:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    lengths = range(1, len(text) + 1)
+    return bisect.bisect_right(lengths, width, key=lambda n: measure(text[:n], size, bold))

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import html
-import io
 import json
 import re
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ import numpy as np
 from PIL import Image
 
 from figures.drawing.heat import BRIGHTNESS, shade, to_scale
-from figures.drawing.overlay import draw_overlay
+from figures.drawing.html_parts import draw_overlay, embed_picture, write_frame
 from figures.drawing.panel import Panel
 
 HEAT_SIDE = 128  # pixels of the longer side of a density: smooth, so the browser may enlarge it
@@ -79,6 +78,10 @@ def write_page(page: Page) -> str:
             for image_id, photo in page.photos.items()
         ),
         filters=write_filters(page),
+        measures="".join(
+            f'<option value="{key}">{html.escape(label)}</option>'
+            for key, label in page.measures.items()
+        ),
         items="\n".join(write_item(item, page.photos[item.image_id]) for item in page.items),
         script=script,
     )
@@ -91,7 +94,7 @@ def fill(name: str, **parts: str) -> str:
 
 
 def write_filters(page: Page) -> str:
-    """The form: a select per filter, bounds of a measure, the order, words to search for."""
+    """A select per filter, with the values that items have."""
     selects = ""
     for key, label in page.filters.items():
         values = sorted({str(item.values[key]) for item in page.items if key in item.values})
@@ -100,22 +103,7 @@ def write_filters(page: Page) -> str:
             f'<label>{html.escape(label)}<select name="{key}" data-key="{key}">'
             f'<option value="">any</option>{options}</select></label>'
         )
-    options = "".join(
-        f'<option value="{key}">{html.escape(label)}</option>'
-        for key, label in page.measures.items()
-    )
-    return (
-        '<label>words<input type="search" name="words" autocomplete="off"></label>'
-        f"{selects}"
-        f'<label>bounds of<select name="measure">{options}</select></label>'
-        '<label>at least<input type="number" step="any" name="least"></label>'
-        '<label>at most<input type="number" step="any" name="most"></label>'
-        f'<label>sort by<select name="sort"><option value="">as chosen</option>{options}'
-        "</select></label>"
-        '<label>order<select name="order"><option value="up">ascending</option>'
-        '<option value="down">descending</option></select></label>'
-        '<button type="reset">reset</button>'
-    )
+    return selects
 
 
 def write_item(item: Item, photo: Photo) -> str:
@@ -146,11 +134,8 @@ def write_panel(panel: Panel, item: Item, photo: Photo) -> str:
         if panel.mixture is not None:
             shown += draw_overlay(panel.mixture, photo.width, photo.height)
     notes = "<br>".join(map(html.escape, panel.notes))
-    return (
-        f'<figure><div class="frame" style="aspect-ratio:{photo.width}/{photo.height};'
-        f'max-width:calc(min(1,{photo.width}/{photo.height})*100%)">{shown}</div>'
-        f"<figcaption><b>{html.escape(panel.title)}</b>{notes}</figcaption></figure>"
-    )
+    caption = f"<figcaption><b>{html.escape(panel.title)}</b>{notes}</figcaption>"
+    return f"<figure>{write_frame(shown, photo.width, photo.height, '100%')}{caption}</figure>"
 
 
 def draw_heat(panel: Panel, photo: Photo) -> str:
@@ -168,18 +153,11 @@ def draw_heat(panel: Panel, photo: Photo) -> str:
 def embed(shaded: np.ndarray, lossless: bool) -> str:
     """A picture (h, w, 4) in [0, 1] as a data URI."""
     picture = Image.fromarray(np.round(255 * shaded).astype(np.uint8), "RGBA")
-    return encode(picture, lossless=lossless, quality=80)
+    return embed_picture(picture, "webp", lossless=lossless, quality=80)
 
 
 def embed_photo(photo: np.ndarray, side: int) -> Photo:
     """A photo (H, W, 3) uint8, made small enough to embed."""
     picture = Image.fromarray(photo)
     picture.thumbnail((side, side), Image.Resampling.LANCZOS)
-    return Photo(picture.width, picture.height, encode(picture, lossless=False, quality=60))
-
-
-def encode(picture: Image.Image, lossless: bool, quality: int) -> str:
-    """A picture as a WebP data URI."""
-    file = io.BytesIO()
-    picture.save(file, "WEBP", lossless=lossless, quality=quality, method=4)
-    return f"data:image/webp;base64,{base64.b64encode(file.getvalue()).decode()}"
+    return Photo(picture.width, picture.height, embed_picture(picture, "webp", quality=60))

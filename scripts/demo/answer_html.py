@@ -1,8 +1,6 @@
 """An answer as HTML: the attention over the photo, the answers as bars, and how K was selected."""
 
-import base64
 import html
-import io
 
 import numpy as np
 from PIL import Image
@@ -10,7 +8,7 @@ from PIL import Image
 from figures.answer_figure import attention_panel, explain_answer
 from figures.captions import name_answer, show_number, show_percent
 from figures.drawing.heat import blend
-from figures.drawing.overlay import draw_overlay
+from figures.drawing.html_parts import draw_overlay, embed_picture, write_frame
 from mcan.evaluation.single_question import Answer, ForwardPass
 
 QUALITY = 88  # of JPEG: drawn again whenever λ moves, so it must be quick
@@ -25,21 +23,14 @@ def write_attention(forward: ForwardPass, answer: Answer, photo: np.ndarray) -> 
     heat = panel.heat(height, width)
     assert heat is not None
     overlay = "" if panel.mixture is None else draw_overlay(panel.mixture, width, height)
+    picture = embed_picture(Image.fromarray(blend(photo, heat)), "jpeg", quality=QUALITY)
     alt = html.escape(f"{panel.title}: attention for “{forward.question}”")
+    shown = f'<img src="{picture}" alt="{alt}">{overlay}'
     return (
         f'<figure class="attention"><figcaption><b>{html.escape(forward.question)}</b> '
         f"{html.escape(panel.title)}</figcaption>"
-        f'<div class="frame" style="aspect-ratio:{width}/{height};'
-        f'max-width:calc(min(1,{width}/{height})*var(--tallest))">'
-        f'<img src="{embed_picture(blend(photo, heat))}" alt="{alt}">{overlay}</div></figure>'
+        f"{write_frame(shown, width, height, 'var(--tallest)')}</figure>"
     )
-
-
-def embed_picture(pixels: np.ndarray) -> str:
-    """A picture (H, W, 3) uint8 as a data URI."""
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "JPEG", quality=QUALITY)
-    return f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
 def write_answers(forward: ForwardPass, answer: Answer) -> str:

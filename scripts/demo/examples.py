@@ -1,8 +1,8 @@
 """Example images with questions, from the data that a model was trained on."""
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from data.vqa.data_folder import DataFolder
 from figures.question_selection import draw_rows
@@ -10,8 +10,7 @@ from figures.question_selection import draw_rows
 SPLIT = "val"
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(NamedTuple):
     """An image's file and a question about it."""
 
     path: Path

@@ -1,7 +1,7 @@
 """The models that the page offers, each loaded when it is first asked."""
 
+import functools
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,8 @@ class ModelList:
     ) -> None:
         self.checkpoints, self.device, self.changed = checkpoints, device, changed
         self.weights, self.precision = weights, precision
-        self.loaded: OrderedDict[str, SingleQuestionModel] = OrderedDict()
-        self.lock = threading.Lock()
+        self.load_once = functools.lru_cache(MOST_LOADED)(self.load)
+        self.lock = threading.Lock()  # one model is loaded at a time
 
     @property
     def names(self) -> list[str]:
@@ -44,20 +44,12 @@ class ModelList:
     def get(self, name: str) -> SingleQuestionModel:
         """A model, loaded now unless it is already."""
         with self.lock:
-            if name not in self.loaded:
-                self.loaded[name] = self.load(self.checkpoints[name])
-            self.loaded.move_to_end(name)
-            while len(self.loaded) > MOST_LOADED:
-                self.loaded.popitem(last=False)
-            return self.loaded[name]
+            return self.load_once(self.checkpoints[name])
 
     def load(self, path: Path) -> SingleQuestionModel:
         """The model of a checkpoint; an only model must have every option that is changed."""
-        trained = load_trained(path, self.device)
-        only = len(self.checkpoints) == 1
-        own = {n: value for n, value in self.changed.items() if only or n in trained.options}
-        if own:
-            trained = load_trained(path, self.device, own)
+        several = len(self.checkpoints) > 1
+        trained = load_trained(path, self.device, self.changed, only_known=several)
         has_weights = trained.manifest.backbone.lower() != "patch"
         weights = self.weights if has_weights else None
         return open_with_backbone(trained, weights=weights, precision=self.precision)
@@ -69,8 +61,7 @@ def find_checkpoints(named: Sequence[str], runs: Path) -> dict[str, Path]:
     Where names repeat, paths take their place.
     """
     if named:
-        found = [find_run(name, runs) for name in named]
-        paths = [find_checkpoint(path) for path in found]
+        paths = [find_checkpoint(find_run(name, runs)) for name in named]
     else:
         paths = sorted(runs.glob("*/best.pt"))
     if not paths:

@@ -64,10 +64,9 @@ class Page:
         self.ask = gr.Button("Ask", variant="primary", elem_id="ask")
         self.message = gr.HTML(elem_id="message")
         self.gallery = gr.Gallery(
-            [(str(example.path), example.question) for example in self.examples],
-            label="Examples", show_label=False, columns=3, height="auto", object_fit="contain",
-            allow_preview=False, buttons=[], interactive=False, visible=bool(self.examples),
-            elem_id="examples",
+            self.examples, label="Examples", show_label=False, columns=3, height="auto",
+            object_fit="contain", allow_preview=False, buttons=[], interactive=False,
+            visible=bool(self.examples), elem_id="examples",
         )  # fmt: skip
 
     def add_outputs(self) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import gradio as gr
 import uvicorn
 from fastapi import FastAPI
-from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from scripts.demo.page import Page
@@ -22,38 +21,18 @@ POLICY = (
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
     "connect-src 'self' data:; base-uri 'self'; form-action 'self'; frame-ancestors 'self'"
 )
-
-
-class SecurityHeaders:
-    """Adds to every response the headers that keep a browser from loading anything elsewhere."""
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Pass a request on, and its response back with the headers."""
-
-        async def send_with_headers(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                headers = [
-                    (b"content-security-policy", POLICY.encode()),
-                    (b"referrer-policy", b"no-referrer"),
-                    (b"x-content-type-options", b"nosniff"),
-                ]
-                message = {**message, "headers": [*message["headers"], *headers]}
-            await send(message)
-
-        await self.app(scope, receive, send_with_headers)
+HEADERS = [  # of every response: with them a browser loads nothing from elsewhere
+    ("content-security-policy", POLICY),
+    ("referrer-policy", "no-referrer"),
+    ("x-content-type-options", "nosniff"),
+]
 
 
 def make_app(page: Page, upload_megabytes: int) -> FastAPI:
     """The page as an application, without what else Gradio offers."""
-    middleware = [
-        Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"]),
-        Middleware(SecurityHeaders),
-    ]
     undocumented: dict[str, Any] = {"docs_url": None, "redoc_url": None, "openapi_url": None}
-    app = FastAPI(**undocumented, middleware=middleware)
+    app = FastAPI(**undocumented)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])
     page.blocks.state_session_capacity = MOST_SESSIONS
     page.blocks.queue(api_open=False)
     # Only a page that has been launched rejects requests that name files of the server, which
@@ -89,5 +68,5 @@ class Server(uvicorn.Server):
 
 def serve(app: FastAPI, port: socket.socket) -> None:
     """Serve until interrupted."""
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=SHUTDOWN)
-    Server(config).run(sockets=[port])
+    options: dict[str, Any] = {"log_level": "warning", "timeout_graceful_shutdown": SHUTDOWN}
+    Server(uvicorn.Config(app, headers=HEADERS, **options)).run(sockets=[port])

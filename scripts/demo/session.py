@@ -1,15 +1,14 @@
 """A visitor's session: the last question and image, and what the page shows of them."""
 
-import base64
-import tempfile
+import io
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from data.text.tokenizer import tokenize
 from figures.answer_figure import make_answer_figure
-from figures.comparison_figures import write_figure
+from figures.drawing.figure import draw_figure, save_figure
+from figures.drawing.html_parts import embed_file
 from figures.illustrated_split import to_photo
 from mcan.evaluation.single_question import Answer, ForwardPass
 from scripts.demo.answer_html import write_answers, write_attention
@@ -44,11 +43,10 @@ class Session:
 
     def draw(self, answer: Answer) -> str:
         """The figure as the data URI of a PNG."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "attention.png"
-            content = make_answer_figure(self.forward, answer, self.figure_photo)
-            write_figure(content, [path], DPI)
-            return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
+        figure = draw_figure(make_answer_figure(self.forward, answer, self.figure_photo))
+        file = io.BytesIO()
+        save_figure(figure, file, "png", DPI)
+        return embed_file(file, "png")
 
 
 def start_session(models: ModelList, path: str | None, question: str, run: str) -> Session:

@@ -16,24 +16,20 @@ def read_upload(path: str | Path) -> Image.Image:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             picture = Image.open(path, formats=FORMATS)
+            if picture.width * picture.height > MOST_PIXELS:  # known before a pixel is decoded
+                picture.close()
+                raise Image.DecompressionBombError
     except Image.DecompressionBombError:
-        raise too_large(name) from None
+        most = MOST_PIXELS // 1_000_000
+        raise ValueError(
+            f"{name} has more than {most} million pixels; upload a smaller image"
+        ) from None
     except Exception:
         raise ValueError(
             f"{name} is not an image that can be read; upload a JPEG, PNG, WebP, GIF or BMP file"
         ) from None
-    if picture.width * picture.height > MOST_PIXELS:  # known before a pixel is decoded
-        picture.close()
-        raise too_large(name)
     try:
         picture.load()
     except Exception as error:  # PIL raises whatever a damaged file leads to
         raise ValueError(f"{name} is damaged: {error or type(error).__name__}") from None
     return picture
-
-
-def too_large(name: str) -> ValueError:
-    """The sentence about an image with too many pixels."""
-    return ValueError(
-        f"{name} has more than {MOST_PIXELS // 1_000_000} million pixels; upload a smaller image"
-    )

@@ -3,9 +3,9 @@
 import math
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from configs.schema.training import Doctor
@@ -59,8 +59,8 @@ def examine(settings: Doctor) -> Iterator[Finding]:
         device = torch.device("cuda" if machine.devices else "cpu")
         advice = "install a compiler, or leave runtime.compile=false"
         yield from catch(check_compilation(device), advice)
-    dataset = Dataset(DataFolder(settings.data.root, settings.data.layout), settings.data.name)
-    try:
+    folder = DataFolder(settings.data.root, settings.data.layout)
+    with closing(Dataset(folder, settings.data.name)) as dataset:
         min_count = settings.data.min_answer_count
         yield from check_dataset(
             dataset, settings.train_split, settings.val_split, runtime.reader, min_count
@@ -69,8 +69,6 @@ def examine(settings: Doctor) -> Iterator[Finding]:
         if not (runtime.device or "").startswith("cpu"):
             yield check_memory(machine, count_memory(settings, dataset))
         yield from check_disks(settings, dataset)
-    finally:
-        dataset.close()
 
 
 def check_initial_weights(settings: Doctor, dataset: Dataset) -> Iterator[Finding]:
@@ -114,11 +112,11 @@ def check_disks(settings: Doctor, dataset: Dataset) -> Iterator[Finding]:
 
 def count_memory(settings: Doctor, dataset: Dataset) -> int:
     """Bytes of a GPU that a step on the largest grid takes, counted from the model."""
-    grids = [
-        (int(store.heights[n]), int(store.widths[n]))
+    grids = {
+        grid
         for store in dataset.stores.values()
-        for n in [np.argmax(store.heights * store.widths)]
-    ]
+        for grid in zip(store.heights.tolist(), store.widths.tolist(), strict=True)
+    }
     grid = max(grids, key=math.prod, default=LARGEST_GRID)
     runtime = settings.runtime
     return count_training_step(

@@ -64,10 +64,8 @@ def check_dataset(
 def check_questions(dataset: Dataset, split: str) -> Iterator[Finding]:
     """Questions and annotations of a split that belong together."""
     folder = dataset.folder
-    questions = folder.read_questions(split)
-    dataset.questions[split] = questions
-    matched = match_annotations(questions, folder.read_annotations(split))
-    dataset.annotations[split] = matched
+    questions = dataset.questions[split] = folder.read_questions(split)
+    dataset.annotations[split] = match_annotations(questions, folder.read_annotations(split))
     images = len(np.unique(questions.image_ids))
     yield ok(f"{split}: {len(questions):,} questions about {images:,} images, all annotated")
 
@@ -109,8 +107,7 @@ def check_backbones(dataset: Dataset) -> Iterator[Finding]:
     """Stores that are used together come from one backbone; nothing to report where they do."""
     stores = list(dataset.stores.values())
     for store in stores[1:]:
-        first = stores[0].manifest
-        store.manifest.require(store.path, first.backbone, first.resize, first.num_features)
+        store.manifest.check_alike(store.path, stores[0].manifest, stores[0].path)
     yield from ()
 
 

@@ -1,7 +1,6 @@
 """What training needs of the system around it: versions, extras, limits, a compiler."""
 
 import importlib.metadata
-import os
 import platform
 import resource
 import shutil
@@ -11,6 +10,7 @@ from pathlib import Path
 import torch
 
 from data.io.disk_space import format_bytes
+from data.io.threads import choose_threads
 from mcan.runtime.compilation import check_compiler
 from scripts.doctor.finding import Finding, ok, warning
 
@@ -76,9 +76,7 @@ def check_limits(num_processes: int, loader_threads: int) -> Iterator[Finding]:
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if 0 <= files < FEWEST_FILES:
         yield warning(f"only {files} files may be open", f"ulimit -n {4 * FEWEST_FILES}")
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+    cores = choose_threads(0)
     needed = num_processes * max(1, loader_threads)
     if cores < needed:
         yield warning(

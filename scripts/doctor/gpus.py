@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -14,20 +15,10 @@ ON_A_NODE = "run the doctor where the training will run: inside a job on a GPU n
 
 
 @dataclass(frozen=True)
-class Device:
-    """One GPU as torch sees it."""
-
-    name: str
-    num_bytes: int
-    capability: tuple[int, int]
-    has_bfloat16: bool
-
-
-@dataclass(frozen=True)
 class Machine:
     """What torch and the driver report."""
 
-    devices: tuple[Device, ...]
+    devices: tuple[Any, ...]  # torch's properties: name, total_memory, major, minor
     driver: str  # empty without one
     cuda: str  # that torch was built with; empty for a CPU build
     architectures: tuple[str, ...]  # that torch's kernels were compiled for
@@ -37,13 +28,9 @@ class Machine:
 def inspect_machine() -> Machine:
     """This machine."""
     found = torch.cuda.is_available()
-    devices = []
-    for number in range(torch.cuda.device_count() if found else 0):
-        facts = torch.cuda.get_device_properties(number)
-        bfloat16 = facts.major >= 8
-        devices.append(Device(facts.name, facts.total_memory, (facts.major, facts.minor), bfloat16))
+    numbers = range(torch.cuda.device_count() if found else 0)
     return Machine(
-        tuple(devices),
+        tuple(map(torch.cuda.get_device_properties, numbers)),
         read_driver(),
         torch.version.cuda or "",
         tuple(torch.cuda.get_arch_list()) if found else (),
@@ -98,10 +85,10 @@ def explain_no_gpu(machine: Machine, num_processes: int, device: str | None) -> 
     return warning(text, ON_A_NODE)
 
 
-def check_device(number: int, device: Device, architectures: tuple[str, ...]) -> Finding:
+def check_device(number: int, device: Any, architectures: tuple[str, ...]) -> Finding:
     """One GPU."""
-    major, minor = device.capability
-    text = f"GPU {number}: {device.name}, {device.num_bytes / 1e9:.0f} GB"
+    major, minor = device.major, device.minor
+    text = f"GPU {number}: {device.name}, {device.total_memory / 1e9:.0f} GB"
     # kernels for 8.0 run on 8.6 as well: the same major number, and not a newer minor one
     fits = any(
         name.split("_")[-1][:-1] == str(major) and int(name[-1]) <= minor
@@ -114,7 +101,7 @@ def check_device(number: int, device: Device, architectures: tuple[str, ...]) ->
             f"sm_{major}{minor}",
             "install a build of torch for an older CUDA that still has it, or use another GPU",
         )
-    if device.has_bfloat16:
+    if major >= 8:
         return ok(f"{text}, bfloat16")
     return ok(f"{text}, no bfloat16: runtime.precision=auto is float16 with a loss scale")
 
@@ -122,7 +109,7 @@ def check_device(number: int, device: Device, architectures: tuple[str, ...]) ->
 def check_memory(machine: Machine, needed: int) -> Finding:
     """Whether a step of `needed` bytes fits into the smallest GPU, beside CUDA itself."""
     text = f"a step takes about {needed / 1e9:.1f} GB of a GPU, and CUDA {SPARE / 1e9:.1f} GB"
-    smallest = min((device.num_bytes for device in machine.devices), default=None)
+    smallest = min((device.total_memory for device in machine.devices), default=None)
     if smallest is not None and needed + SPARE > smallest:
         return problem(
             f"{text}, but the smallest has {smallest / 1e9:.1f} GB",

@@ -54,7 +54,7 @@ def draw_sample(store: FeatureStore, num_bytes: int) -> list[int]:
 
 def is_cached(store: FeatureStore, place: int) -> bool | None:
     """Whether the first bytes of an image are in memory already; None where one cannot know."""
-    offset = store.header.data_offset + int(store.offsets[place]) * store.num_features * 2
+    offset = store.header.data_offset + int(store.offsets[place]) * store.row_bytes
     try:
         # a read that gives up rather than wait for the disk
         return os.preadv(store.descriptor, [bytearray(mmap.PAGESIZE)], offset, os.RWF_NOWAIT) > 0

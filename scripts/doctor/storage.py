@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from data.features.reader import FeatureStore
 from data.features.staging import is_staged
 from data.io.atomic_files import check_parents
-from data.io.disk_space import format_bytes, require_room
+from data.io.disk_space import find_existing, format_bytes, require_room
 from scripts.doctor.finding import Finding, ok, warning
 
 NETWORK = ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "cifs", "smb3", "ceph", "afs", "fuse.sshfs")
@@ -21,7 +22,7 @@ def check_runs(runs: Path, needed: int, num_checkpoints: int) -> Iterator[Findin
     place = find_existing(runs)
     try_writing(place)
     require_room(runs, needed, f"keeping {num_checkpoints} checkpoints")
-    free = os.statvfs(place).f_bavail * os.statvfs(place).f_frsize
+    free = shutil.disk_usage(place).free
     text = (
         f"{runs} can be written; {format_bytes(free)} free, {num_checkpoints} checkpoints "
         f"need {format_bytes(needed)}"
@@ -30,14 +31,6 @@ def check_runs(runs: Path, needed: int, num_checkpoints: int) -> Iterator[Findin
         yield warning(f"{text}: few runs fit", "free some space, or choose another folder: runs=…")
     else:
         yield ok(text)
-
-
-def find_existing(path: Path) -> Path:
-    """The folder itself, or the nearest one above it that exists."""
-    path = path.absolute()
-    while not path.exists():
-        path = path.parent
-    return path
 
 
 def try_writing(folder: Path) -> None:

@@ -7,7 +7,6 @@ from figures.attention_samples import collect_samples
 from figures.illustrated_split import open_illustrated_split
 from mcan.evaluation.trained_model import load_trained
 from mcan.runtime.settings import Runtime
-from tests.small_runs import ALONE
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +29,4 @@ def split(small_dataset, models, runtime):
 @pytest.fixture(scope="session")
 def samples(models, split, runtime):
     """Every model's attention to all questions."""
-    return [
-        collect_samples(model, split.questions, split.stores, ALONE, runtime) for model in models
-    ]
+    return [collect_samples(model, split.questions, split.stores, runtime) for model in models]

@@ -1,9 +1,9 @@
 """make doctor, through its entry point, on valid folders and on deliberately broken ones."""
 
-import json
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,12 +11,13 @@ import torch
 
 from data.features.reader import FeatureStore
 from data.features.writer import StoreWriter
+from data.io.atomic_files import read_json, write_json
 from data.vqa.data_folder import DataFolder
 from data.vqa.layout import LAYOUTS, Layout, register_layout
 from scripts.data import main as make_data
 from scripts.doctor.__main__ import main
 from scripts.doctor.environment import check_versions
-from scripts.doctor.gpus import Device, Machine, check_gpus, check_memory
+from scripts.doctor.gpus import Machine, check_gpus, check_memory
 from scripts.doctor.read_speed import check_rate, is_cached, read_images
 from scripts.doctor.storage import check_file_system, find_file_system
 from tests.small_models import listing, run_here
@@ -52,9 +53,9 @@ def find_problems(folder, *overrides):
 
 
 def change_json(path, change):
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = read_json(path)
     change(content)
-    path.write_text(json.dumps(content), encoding="utf-8")
+    write_json(path, content)
 
 
 def test_a_valid_folder_has_no_problem_and_nothing_is_written(folder):
@@ -62,9 +63,8 @@ def test_a_valid_folder_has_no_problem_and_nothing_is_written(folder):
     code, printed = examine(folder)
     assert code == 0
     assert findings(printed, "PROBLEM") == []
-    assert "train: every question's image has features" in printed
-    assert "val: every question's image has features" in printed
-    assert "test: every question's image has features" in printed
+    for split in ("train", "val", "test"):
+        assert f"{split}: every question's image has features" in printed
     assert "train: 100.00% of the words in questions are known" in printed
     assert "of the questions have an answer in the list" in printed
     assert "patch" in printed
@@ -73,7 +73,7 @@ def test_a_valid_folder_has_no_problem_and_nothing_is_written(folder):
     assert listing(folder.root.parent) == before
 
 
-def test_an_image_without_features_is_a_problem_with_its_id(folder):
+def move_an_image(folder):
     def move(content):
         for key in ("questions", "annotations"):
             for entry in content.get(key, [])[:1]:
@@ -81,50 +81,23 @@ def test_an_image_without_features_is_a_problem_with_its_id(folder):
 
     change_json(folder.questions("train"), move)
     change_json(folder.annotations("train"), move)
-    (problem,) = find_problems(folder)
-    assert "lacks 1 of" in problem
-    assert "987654" in problem
 
 
-def test_a_truncated_store_is_a_problem(folder):
-    store = folder.store("val")
-    os.truncate(store, store.stat().st_size - 1000)
-    (problem,) = find_problems(folder)
-    assert "truncated" in problem
-    assert str(store) in problem
+def truncate_a_store(folder):
+    os.truncate(folder.store("val"), folder.store("val").stat().st_size - 1000)
 
 
-def test_changed_rows_are_found_by_their_checksums(folder):
-    with FeatureStore(folder.store("train")) as store:
-        place = store.header.data_offset + 1000
-    with open(folder.store("train"), "r+b") as file:
-        file.seek(place)
+def overwrite_rows(folder):
+    with FeatureStore(folder.store("train")) as store, open(store.path, "r+b") as file:
+        file.seek(store.header.data_offset + 1000)
         file.write(b"\x01\x02\x03\x04")
-    (problem,) = find_problems(folder)
-    assert "1 of the images that were read do not match their checksums" in problem
 
 
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        (lambda folder: folder.annotations("train"), "annotations.json does not exist"),
-        (lambda folder: folder.questions("val"), "questions.json does not exist"),
-        (lambda folder: folder.store("train"), "there is no feature store"),
-    ],
-)
-def test_a_missing_file_is_a_problem_that_names_it(folder, path, message):
-    path(folder).unlink()
-    assert any(
-        message in problem and path(folder).name in problem for problem in find_problems(folder)
-    )
-
-
-def test_annotations_of_other_questions_are_a_problem(folder):
+def drop_an_annotation(folder):
     change_json(folder.annotations("val"), lambda content: content["annotations"].pop())
-    assert "1 questions have no annotation" in find_problems(folder)[0]
 
 
-def test_stores_of_two_backbones_are_a_problem(folder):
+def change_the_backbone(folder):
     with FeatureStore(folder.store("val")) as store:
         sizes = {int(n): store.size(int(n)) for n in store.image_ids}
         rows = {n: store.rows(n).copy() for n in sizes}
@@ -133,7 +106,25 @@ def test_stores_of_two_backbones_are_a_problem(folder):
     with StoreWriter(folder.store("val"), sizes, width, source="test", backbone="R-50") as writer:
         for image_id, each in rows.items():
             writer.write(image_id, each)
-    assert "backbone R-50" in find_problems(folder)[0]
+
+
+@pytest.mark.parametrize(
+    ("damage", "messages"),
+    [
+        (move_an_image, ["lacks 1 of", "987654"]),
+        (truncate_a_store, ["truncated", "val2014.h5"]),
+        (overwrite_rows, ["1 of the images that were read do not match their checksums"]),
+        (drop_an_annotation, ["1 questions have no annotation"]),
+        (change_the_backbone, ["backbone R-50"]),
+        (lambda f: f.annotations("train").unlink(), ["train2014_annotations.json does not exist"]),
+        (lambda f: f.questions("val").unlink(), ["val2014_questions.json does not exist"]),
+        (lambda f: f.store("train").unlink(), ["there is no feature store", "train2014.h5"]),
+    ],
+)
+def test_damaged_data_is_one_problem_that_names_it(folder, damage, messages):
+    damage(folder)
+    (problem,) = find_problems(folder)
+    assert all(message in problem for message in messages)
 
 
 def test_words_of_other_questions_are_a_warning_and_damaged_ones_a_problem(folder):
@@ -228,8 +219,9 @@ def test_a_mistake_ends_in_one_sentence_with_code_2(override, folder):
     assert error.count("\n") == 1
 
 
-A100 = Device("A100", 40_000_000_000, (8, 0), True)
-V100 = Device("V100", 16_000_000_000, (7, 0), False)
+A100 = SimpleNamespace(name="A100", total_memory=40_000_000_000, major=8, minor=0)
+V100 = SimpleNamespace(name="V100", total_memory=16_000_000_000, major=7, minor=0)
+A6000 = SimpleNamespace(name="A6000", total_memory=48_000_000_000, major=8, minor=6)
 DRIVER = "NVRM version: 550"
 
 
@@ -242,8 +234,7 @@ def test_gpus_are_checked_by_number_architecture_and_driver():
     assert levels(two, 2) == ["OK"] * 3
     assert levels(two, 4).count("PROBLEM") == 1
     # newer cards run the kernels of their own generation, other generations have none
-    later = Device("A6000", 48_000_000_000, (8, 6), True)
-    assert levels(Machine((later,), DRIVER, "13.0", ("sm_80",), "2")) == ["OK", "OK"]
+    assert levels(Machine((A6000,), DRIVER, "13.0", ("sm_80",), "2")) == ["OK", "OK"]
     assert "PROBLEM" in levels(Machine((V100,), DRIVER, "13.0", ("sm_75", "sm_80"), "2"))
     assert levels(Machine((V100,), DRIVER, "12.6", ("sm_70",), "2")) == ["OK", "OK"]
     assert levels(Machine((), DRIVER, "", (), "")) == ["PROBLEM"]  # torch without CUDA
@@ -264,14 +255,15 @@ def test_a_step_that_does_not_fit_the_smallest_gpu_is_a_problem():
 def test_versions_are_compared_with_the_pinned_ones(tmp_path):
     pinned = tmp_path / "constraints.txt"
     pinned.write_text(f"# a comment\ntorch=={torch.__version__.split('+')[0]}\nnot-there==1\n")
-    (finding,) = check_versions(pinned)
-    assert finding.level == "OK"
-    pinned.write_text("torch==0.0.1\n")
-    (finding,) = check_versions(pinned)
-    assert finding.level == "WARNING"
-    assert "instead of 0.0.1" in finding.text
-    (finding,) = check_versions(tmp_path / "none")
-    assert finding.level == "WARNING"
+    (tmp_path / "other").write_text("torch==0.0.1\n")
+    for name, level, text in (
+        ("constraints.txt", "OK", "all versions are those of constraints.txt"),
+        ("other", "WARNING", "instead of 0.0.1"),
+        ("none", "WARNING", "is not there"),
+    ):
+        (finding,) = check_versions(tmp_path / name)
+        assert finding.level == level
+        assert text in finding.text
 
 
 def test_a_memory_map_over_a_network_is_a_warning(folder, tmp_path):

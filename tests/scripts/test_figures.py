@@ -1,6 +1,5 @@
 """make figures: which files it writes, and every mistake in one sentence."""
 
-import json
 import shutil
 
 import pytest
@@ -18,8 +17,7 @@ ONE = "checkpoints=[multimodal]"
 
 @pytest.fixture(scope="module")
 def question_ids(small_dataset):
-    content = json.loads(DataFolder(small_dataset).questions("val").read_text())
-    return [each["question_id"] for each in content["questions"]]
+    return DataFolder(small_dataset).read_questions("val").ids.tolist()
 
 
 def draw(runs, output, *words):

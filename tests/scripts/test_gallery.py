@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from data.io.atomic_files import read_json, write_json
 from data.vqa.data_folder import DataFolder
 from figures.gallery.page import GENERATOR
 from figures.illustrated_split import CORRECT
@@ -19,19 +20,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 @pytest.fixture(scope="module")
 def dataset(small_dataset, tmp_path_factory):
     """The small dataset with a question and answers that would like to be code."""
-    root = tmp_path_factory.mktemp("hostile") / "shapes"
-    shutil.copytree(small_dataset, root)
-    for path, entries in (
-        (DataFolder(root).questions("val"), "questions"),
-        (DataFolder(root).annotations("val"), "annotations"),
-    ):
-        content = json.loads(path.read_text())
-        first = content[entries][0]
-        if entries == "questions":
-            first["question"] = HOSTILE
-        else:
-            first["answers"][0]["answer"] = HOSTILE
-        path.write_text(json.dumps(content))
+    root = shutil.copytree(small_dataset, tmp_path_factory.mktemp("hostile") / "shapes")
+    folder = DataFolder(root)
+    questions = read_json(folder.questions("val"))
+    questions["questions"][0]["question"] = HOSTILE
+    write_json(folder.questions("val"), questions)
+    annotations = read_json(folder.annotations("val"))
+    annotations["annotations"][0]["answers"][0]["answer"] = HOSTILE
+    write_json(folder.annotations("val"), annotations)
     return root
 
 
@@ -54,7 +50,7 @@ def page(run):
 
 
 def test_every_question_and_photo_is_there_and_no_text_of_a_data_file_is_code(page, dataset):
-    content = json.loads(DataFolder(dataset).questions("val").read_text())["questions"]
+    content = read_json(DataFolder(dataset).questions("val"))["questions"]
     read = Reader(page)
     items = read.items
     assert len(read.scripts) == 1
@@ -69,7 +65,7 @@ def test_every_question_and_photo_is_there_and_no_text_of_a_data_file_is_code(pa
 
 
 def test_items_have_answer_type_components_correctness_and_divergence(page, dataset):
-    annotations = json.loads(DataFolder(dataset).annotations("val").read_text())["annotations"]
+    annotations = read_json(DataFolder(dataset).annotations("val"))["annotations"]
     types = {f"q{each['question_id']}": each["answer_type"] for each in annotations}
     values = {name: json.loads(item["values"]) for name, item in Reader(page).items.items()}
     assert {name: each["type"] for name, each in values.items()} == types

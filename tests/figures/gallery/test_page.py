@@ -53,30 +53,23 @@ class Reader(HTMLParser):
             self.items[self.item]["text"] += data
 
 
-def make_item(number, question):
+def make_item(number, question, **more):
     panels = (
         Panel("image"),
         Panel("discrete", make_cells(), notes=(HOSTILE,)),
         Panel(HOSTILE, mixture=make_mixture(3), notes=("yes, 93 %",)),
         Panel("human", make_cells(30, 45), smooth=True),
     )
-    values = {"type": HOSTILE, "components1": 3, "divergence": 0.25, "question": number}
+    values = {"type": HOSTILE, "components1": 3, "divergence": 0.25, "question": number} | more
     return Item(number, 7, question, panels, f"People answered: {HOSTILE}", values)
 
 
 @pytest.fixture(scope="module")
 def page():
     items = [make_item(1, "Is there a ring?"), make_item(2, HOSTILE)]
-    return write_page(
-        Page(
-            HOSTILE,
-            HOSTILE,
-            items,
-            {7: embed_photo(make_photo(120, 80), 64)},
-            {"type": HOSTILE},
-            {"divergence": HOSTILE, "question": "question id"},
-        )
-    )
+    photos = {7: embed_photo(make_photo(120, 80), 64)}
+    measures = {"divergence": HOSTILE, "question": "question id"}
+    return write_page(Page(HOSTILE, HOSTILE, items, photos, {"type": HOSTILE}, measures))
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ from mcan.evaluation.trained_model import load_trained
 from mcan.runtime.settings import Runtime
 from tests.data.backbones.sample_networks import LAYOUTS, draw_state
 from tests.small_models import change_features, draw_picture
-from tests.small_runs import ALONE
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
@@ -50,7 +49,7 @@ def test_a_question_of_the_dataset_gets_the_answer_that_evaluation_gives(model, 
     questions = load_questions([folder.questions("val")])
     stores = open_stores(folder.stores("val"), "mmap", None)
     runtime = Runtime(show_progress=False, loader_threads=0)
-    samples = collect_samples(model.trained, questions, stores, ALONE, runtime)
+    samples = collect_samples(model.trained, questions, stores, runtime)
     for row in range(0, len(questions), 5):
         image = folder.images("val", int(questions.image_ids[row]))
         answer = model.run(read_image(image), questions.texts[row]).answer()

@@ -35,7 +35,12 @@ def models(peaky_run, discrete_run):
 
 @pytest.fixture(scope="module")
 def photo(small_dataset):
-    return sorted(DataFolder(small_dataset).image_folder("val").iterdir())[0]
+    return str(min(DataFolder(small_dataset).image_folder("val").iterdir()))
+
+
+@pytest.fixture(scope="module")
+def session(models, photo):
+    return start_session(models, photo, QUESTION, "peaky")
 
 
 def make_png(path, width, height):
@@ -57,25 +62,18 @@ def test_common_kinds_of_pictures_may_be_uploaded(tmp_path, kind):
     assert read_upload(path).size == (30, 20)
 
 
-def test_no_other_decoder_is_started(tmp_path):
+def test_an_upload_that_is_not_decoded_is_named_without_its_folder(tmp_path):
     for kind, name in (("TIFF", "a.tiff"), ("EPS", "b.png"), ("PPM", "c.jpg")):
         Image.new("RGB", (30, 20)).save(tmp_path / name, kind)
-        with pytest.raises(ValueError, match=f"^{name} is not an image that can be read"):
-            read_upload(tmp_path / name)
-
-
-def test_files_that_are_not_images_damaged_or_too_large_is_named_without_its_folder(tmp_path):
     (tmp_path / "text.png").write_text("hello")
     Image.effect_noise((100, 100), 50).save(tmp_path / "cut.png")
     (tmp_path / "cut.png").write_bytes((tmp_path / "cut.png").read_bytes()[:900])
     make_png(tmp_path / "large.png", 10_000, MOST_PIXELS // 10_000 + 1)
     make_png(tmp_path / "bomb.png", 100_000, 100_000)
-    for name, problem in (
-        ("text.png", "is not an image"),
-        ("cut.png", "is damaged"),
-        ("large.png", "has more than 50 million pixels"),
-        ("bomb.png", "has more than 50 million pixels"),
-    ):
+    unreadable = ("a.tiff", "b.png", "c.jpg", "text.png")
+    problems = dict.fromkeys(unreadable, "is not an image that can be read")
+    problems |= dict.fromkeys(("large.png", "bomb.png"), "has more than 50 million pixels")
+    for name, problem in {**problems, "cut.png": "is damaged"}.items():
         with pytest.raises(ValueError, match=f"^{name} {problem}") as caught:
             read_upload(tmp_path / name)
         assert str(tmp_path) not in str(caught.value)
@@ -87,25 +85,21 @@ def test_a_missing_picture_or_question_is_reported_before_a_model_is_loaded(phot
         start_session(empty, None, "What?", "peaky")
     for question in ("", "  ", "?!"):
         with pytest.raises(ValueError, match="There is no question yet"):
-            start_session(empty, str(photo), question, "peaky")
+            start_session(empty, photo, question, "peaky")
 
 
-def test_another_k_or_lambda_needs_no_forward_pass(models, photo):
-    session = start_session(models, str(photo), QUESTION, "peaky")
+def test_another_k_or_lambda_needs_no_forward_pass(session):
     model = session.forward.trained.model
     hook = model.project_features.register_forward_hook(lambda *_: pytest.fail("another pass"))
-    few = session.answer(BY_LAMBDA, 50.0)
-    many = session.answer(BY_LAMBDA, 0.0)
-    fixed = session.answer(3, 0.0)
-    too_many = session.answer(9, 0.0)
+    few, many = session.answer(BY_LAMBDA, 50.0), session.answer(BY_LAMBDA, 0.0)
+    fixed, too_many = session.answer(3, 0.0), session.answer(9, 0.0)
     hook.remove()
     assert few.num_components == 1 < many.num_components
     assert (fixed.num_components, too_many.num_components) == (3, 4)
     assert session.show(few) != session.show(many)
 
 
-def test_every_answer_and_every_k_is_shown_and_the_k_in_use_marked(models, photo):
-    session = start_session(models, str(photo), QUESTION, "peaky")
+def test_every_answer_and_every_k_is_shown_and_the_k_in_use_marked(session):
     answer = session.answer(2, 0.5)
     picture, shown = session.show(answer)
     assert picture.count("<ellipse") == 2 * 4  # two lines at one and two σ of two Gaussians
@@ -119,7 +113,7 @@ def test_every_answer_and_every_k_is_shown_and_the_k_in_use_marked(models, photo
 
 
 def test_discrete_attention_is_shown_as_cells_and_has_no_choice(models, photo):
-    session = start_session(models, str(photo), QUESTION, "discrete")
+    session = start_session(models, photo, QUESTION, "discrete")
     picture, answers = session.show(session.answer(3, 1.0))
     assert session.forward.k_max == 0
     assert "<ellipse" not in picture
@@ -127,15 +121,14 @@ def test_discrete_attention_is_shown_as_cells_and_has_no_choice(models, photo):
 
 
 def test_every_text_is_escaped(models, photo):
-    session = start_session(models, str(photo), HOSTILE, "peaky")
+    session = start_session(models, photo, HOSTILE, "peaky")
     for text in (*session.show(session.answer(BY_LAMBDA, 0.1)), write_message(HOSTILE)):
         assert "<script" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in session.show(session.answer(1, 1.0))[0]
     assert write_message("") == ""
 
 
-def test_the_figure_to_download_is_a_png_of_the_present_answer(models, photo):
-    session = start_session(models, str(photo), QUESTION, "peaky")
+def test_the_figure_to_download_is_a_png_of_the_present_answer(session):
     one, two = (session.draw(session.answer(k, 1.0)) for k in (1, 2))
     assert one.startswith("data:image/png;base64,iVBOR")
     assert one != two
@@ -155,7 +148,7 @@ def test_only_the_models_used_last_stay_loaded(monkeypatch):
     for name in [*names, names[-1], names[0]]:
         assert models.get(name) == name
     assert loaded == [*names, names[0]]
-    assert len(models.loaded) == MOST_LOADED
+    assert models.load_once.cache_info().currsize == MOST_LOADED
 
 
 def test_without_a_name_every_run_is_offered_and_options_go_to_the_heads_that_have_them(
@@ -201,6 +194,11 @@ def test_examples_are_questions_on_different_images_that_are_there(small_dataset
     assert draw(copy) == draw(tmp_path / "nowhere") == []
 
 
+@pytest.fixture
+def with_gradio(monkeypatch):
+    monkeypatch.setattr(demo, "is_installed", lambda name: True)
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
@@ -211,16 +209,14 @@ def test_examples_are_questions_on_different_images_that_are_there(small_dataset
         (["port=many"], "port must be a whole number"),
     ],
 )
-def test_a_mistake_ends_in_one_sentence(tmp_path, monkeypatch, words, problem):
-    monkeypatch.setattr(demo, "is_installed", lambda name: True)
+def test_a_mistake_ends_in_one_sentence(tmp_path, with_gradio, words, problem):
     code, _, error = run_here(demo.main, *[word.format(folder=tmp_path) for word in words])
     assert code == 2
     assert problem in error
     assert len(error.splitlines()) == 1
 
 
-def test_a_port_that_is_taken_is_reported_before_a_model_is_loaded(monkeypatch):
-    monkeypatch.setattr(demo, "is_installed", lambda name: True)
+def test_a_port_that_is_taken_is_reported_before_a_model_is_loaded(with_gradio):
     with socket.socket() as other:
         other.bind((HOST, 0))
         other.listen()

@@ -1,4 +1,10 @@
-"""A mixture as SVG, drawn over a photo in a page."""
+"""What pages are made of: pictures as data URIs, frames of a photo's shape, mixtures as SVG."""
+
+import base64
+import io
+from typing import Any
+
+from PIL import Image
 
 from figures.drawing.gaussians import Gaussians
 from figures.drawing.labels import Label, label_weights
@@ -6,6 +12,26 @@ from figures.drawing.labels import Label, label_weights
 SIDE = 300.0  # the longer side of the drawing, whatever the photo's: lines are in its units
 LABEL_SIZE = 11.0
 DOT = 4.0  # radius
+
+
+def embed_picture(picture: Image.Image, kind: str, **options: Any) -> str:
+    """A picture as a data URI; `options` are those of PIL for this kind of file."""
+    file = io.BytesIO()
+    picture.save(file, kind, **options)
+    return embed_file(file, kind)
+
+
+def embed_file(file: io.BytesIO, kind: str) -> str:
+    """The file of a picture as a data URI."""
+    return f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
+def write_frame(pictures: str, width: int, height: int, longest: str) -> str:
+    """Pictures over each other, in the shape of a photo whose longer side is `longest` of CSS."""
+    return (
+        f'<div class="frame" style="aspect-ratio:{width}/{height};'
+        f'max-width:calc(min(1,{width}/{height})*{longest})">{pictures}</div>'
+    )
 
 
 def draw_overlay(mixture: Gaussians, width: int, height: int) -> str:
