@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from configs.schema.files import MakeData
-from configs.schema.groups import Data
+from data.settings import Data
 from scripts.cli.command import command
 
 if TYPE_CHECKING:

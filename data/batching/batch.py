@@ -52,7 +52,7 @@ class Batch:
     question_ids: Tensor  # (b,) int64
     image_ids: Tensor  # (b,) int64
     weight: float  # factor of each question's loss, see Piece
-    slot: Slot = field(repr=False, compare=False)
+    slot: Slot | None = field(default=None, repr=False, compare=False)  # None: never overwritten
 
     def question_features(self) -> Tensor:
         """The features (b, L, F) of each question's image."""
@@ -66,4 +66,5 @@ class Batch:
 
     def keep_until(self, wait: Callable[[], object]) -> None:
         """Call `wait` before the buffer is overwritten, as with a CUDA event's `synchronize`."""
-        self.slot.wait = wait
+        if self.slot is not None:
+            self.slot.wait = wait

@@ -11,7 +11,6 @@ from data.batching.batch import Batch
 from data.batching.examples import Examples, build_examples
 from data.batching.loader import Loader
 from data.batching.sampler import evaluation_pieces
-from data.batching.split import Split
 from data.features.store_set import StoreSet, open_stores
 from data.human_attention.controls import derange
 from data.shapes.metadata import QuestionMetadata, read_question_metadata
@@ -82,10 +81,13 @@ def make_loader(
     examples: Examples, stores: StoreSet, words: Words, runtime: Runtime, device: torch.device
 ) -> Loader:
     """A loader for evaluation, which reads each image once for all its questions."""
-    return Split(examples, stores).loader(
-        words,
+    return Loader(
+        stores,
+        examples,
+        len(words.answers),
         share_images=True,
         num_threads=runtime.loader_threads,
+        keep=2,
         pin=device.type == "cuda",
     )
 

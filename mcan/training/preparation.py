@@ -1,22 +1,40 @@
 """What must be there before every process of a run reads it: the data and its words."""
 
-from data.batching.split import ensure_dataset
+from pathlib import Path
+
+from data.settings import Data
 from data.text.answer_list import MIN_ANSWER_COUNT
-from data.text.word_lists import prepare_words
+from data.text.word_lists import Words, prepare_words
 from data.vqa.data_folder import DataFolder
-from mcan.training.settings import DataSettings
+from mcan.training.settings import TrainingSettings
 
 
-def prepare_data(data: DataSettings, folder: DataFolder, train_split: str, val_split: str) -> None:
-    """Make what is missing, and print what the user should know of what is there."""
-    ensure_dataset(data.name, data.root, data.seed, data.num_workers)
+def prepare_data(settings: TrainingSettings, folder: DataFolder) -> Words:
+    """Make what is missing, print what the user should know of what is there; the words."""
+    data = settings.data
+    ensure_dataset(data)
     words = prepare_words(folder, data.min_answer_count, data.question_length)
     notice = words.notice_of_threshold(data.min_answer_count, folder)
     if notice and data.min_answer_count != MIN_ANSWER_COUNT:  # the default takes the existing list
         print(notice, flush=True)
-    seen = folder.layout.overlap(train_split, val_split)
+    seen = folder.layout.overlap(settings.train_split, settings.val_split)
     if seen:
         print(
             f"WARNING: {'+'.join(seen)} is trained on: accuracy does not measure generalisation",
             flush=True,
         )
+    return words
+
+
+def ensure_dataset(data: Data) -> None:
+    """Draw the dataset `shapes` where it is not there yet; other datasets must be."""
+    if data.name == "shapes":
+        from data.shapes.build import build_shapes
+
+        build_shapes(Path(data.root), data.seed, num_workers=data.num_workers)
+    elif not data.root:
+        raise ValueError(f"data={data.name} needs the folder of your data: data.root=…")
+    elif not Path(data.root).is_dir():
+        custom = data.name == "custom"
+        how = "give your folder with data.root=…" if custom else f"run make data DATA={data.name}"
+        raise ValueError(f"there is no data in {data.root}: {how}")

@@ -7,9 +7,10 @@ import time
 import numpy as np
 import pytest
 
+from data.batching.examples import load_examples
 from data.batching.sampler import TrainingBatches
-from data.batching.split import open_split
 from data.features.reader import FeatureStore
+from data.features.store_set import open_stores
 from data.text.word_lists import prepare_words
 from data.vqa.data_folder import DataFolder
 from mcan.checkpoint import load_checkpoint
@@ -83,14 +84,15 @@ def seen_by_one(words):
     """(image, step, questions) of an image that first occurs in the second process only."""
     config = compose(words)
     folder = DataFolder(config.data.root)
-    split = open_split(folder, "train", prepare_words(folder))
-    batches = TrainingBatches(split.shapes, config.optim.batch_size, config.seed)
+    examples = load_examples(folder, "train", prepare_words(folder))
+    shapes = open_stores(folder.stores("train")).shapes(examples.image_ids)
+    batches = TrainingBatches(shapes, config.optim.batch_size, config.seed)
     both = [batches.pieces(1, rank=rank, world_size=2) for rank in (0, 1)]
     seen = set()
     for step, pieces in enumerate(zip(*both, strict=True)):
-        first, second = (set(split.examples.image_ids[piece.rows].tolist()) for piece in pieces)
+        first, second = (set(examples.image_ids[piece.rows].tolist()) for piece in pieces)
         if step >= 3 and second - first - seen:
-            questions = set(split.examples.question_ids[pieces[1].rows].tolist())
+            questions = set(examples.question_ids[pieces[1].rows].tolist())
             return min(second - first - seen), step, questions
         seen |= first | second
     raise AssertionError("there is no such image")

@@ -9,11 +9,11 @@ import torch
 
 import attention
 import mcan
+from data.batching.batch import Batch
 from data.batching.sampler import Piece
 from mcan.runtime.distributed import World
 from mcan.training.step import Stepper
 from tests.mcan.training.small_steps import (
-    SmallBatch,
     make_stepper,
     take,
     take_steps,
@@ -31,7 +31,7 @@ def build(device: torch.device, head: str = "multimodal", dropout: float = 0.0) 
     return mcan.MCAN(SIZES, attention.build(head), dropout).to(device)
 
 
-def take_pinned(piece: Piece, device: torch.device, broken: tuple[int, ...] = ()) -> SmallBatch:
+def take_pinned(piece: Piece, device: torch.device, broken: tuple[int, ...] = ()) -> Batch:
     """A batch of float16 features, in pinned memory for a GPU."""
     batch = take(piece, broken)
     changed = {"features": batch.features.half()}

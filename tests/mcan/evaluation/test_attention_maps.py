@@ -10,7 +10,7 @@ import attention
 from attention import AttentionOutput, Grid, Mixture
 from mcan import MCAN, Sizes
 from mcan.evaluation.attention_maps import AT_A_TIME, map_attention, spread_over_cells
-from tests.mcan.evaluation.test_predict import QuestionBatch
+from tests.mcan.evaluation.test_predict import make_batch
 from tests.small_runs import ALONE
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
@@ -30,13 +30,13 @@ def ask(count, shapes=SHAPES):
     for row, (height, width) in zip(features, sizes, strict=True):
         row[height * width :] = 0
     tokens = torch.randint(1, 9, (count, 6), generator=generator)
-    return QuestionBatch(features, sizes, tokens, torch.arange(100, 100 + count))
+    return make_batch(features, sizes, tokens, torch.arange(100, 100 + count))
 
 
 def part(asked, rows):
     sizes = tuple(asked.sizes[n] for n in rows)
     longest = max(height * width for height, width in sizes)
-    return QuestionBatch(
+    return make_batch(
         asked.features[rows][:, :longest], sizes, asked.tokens[rows], asked.question_ids[rows]
     )
 

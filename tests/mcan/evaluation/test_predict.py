@@ -1,13 +1,11 @@
 """Answers of one pass under every number of components, and answers of an ensemble."""
 
-from dataclasses import dataclass
-
 import pytest
 import torch
-from torch import Tensor
 
 import attention
 import mcan
+from data.batching.batch import Batch
 from mcan.evaluation.every_k import answer_candidates
 from mcan.evaluation.predict import count_collapsed, predict, predict_ensemble
 from tests.mcan.training.small_steps import ALONE, SIZES
@@ -16,20 +14,9 @@ GRIDS = [(10, 8), (7, 12), (11, 11)]
 LAMS = (0, 0.3, 1, 3)
 
 
-@dataclass(frozen=True)
-class QuestionBatch:
-    """As much of a batch as a model needs to answer it."""
-
-    features: Tensor
-    sizes: tuple[tuple[int, int], ...]
-    tokens: Tensor
-    question_ids: Tensor
-    image_index: Tensor | None = None
-
-    def question_sizes(self):
-        if self.image_index is None:
-            return self.sizes
-        return tuple(self.sizes[n] for n in self.image_index.tolist())
+def make_batch(features, sizes, tokens, question_ids, image_index=None):
+    """A batch to answer."""
+    return Batch(features, sizes, image_index, tokens, None, question_ids, question_ids, 1.0)
 
 
 def ask(grids=GRIDS, first_id=0):
@@ -42,7 +29,7 @@ def ask(grids=GRIDS, first_id=0):
         features = 3 * torch.randn(count, grid[0] * grid[1], 5, generator=generator)
         tokens = torch.randint(1, 12, (2 * count, 4), generator=generator)
         index = torch.arange(2 * count) // 2
-        batches.append(QuestionBatch(features, (grid,) * count, tokens, ids, index))
+        batches.append(make_batch(features, (grid,) * count, tokens, ids, index))
     return batches
 
 
