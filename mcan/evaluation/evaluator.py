@@ -24,7 +24,6 @@ class Evaluation:
 
     metrics: dict[str, Any]  # values that JSON has, as they go into files
     predictions: Predictions
-    answers: dict[int, str]  # by question id
     scores: Scores
 
 
@@ -47,7 +46,7 @@ def evaluate_split(
         **compute_metrics(answered),
         "validation_questions_per_second": round(len(answers) / seconds, 1),
     }
-    return Evaluation(metrics, predictions, answers, scores)
+    return Evaluation(metrics, predictions, scores)
 
 
 def name_answers(predictions: Predictions, words: Sequence[str]) -> dict[int, str]:

@@ -21,9 +21,8 @@ from mcan.training.loop import TrainingRun
 from mcan.training.run_folder import RunFolder
 from mcan.training.step import Stepper, make_optimizer
 from mcan.training.trackers import Trackers
-from tests.small_runs import compose
+from tests.small_runs import ALONE, compose
 
-ALONE = World(0, 1, torch.device("cpu"))
 SIZES = mcan.Sizes(
     num_words=12, num_answers=6, num_features=5, embedding=6, hidden=8, num_layers=1,
     num_heads=2, pooling=8, output=8,
