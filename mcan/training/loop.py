@@ -46,9 +46,9 @@ class TrainingRun:
     validation: EvaluationSplit
     contents: Mapping[str, Any]  # of a checkpoint, beside weights and state
     folder: RunFolder | None  # of the first process alone
-    trackers: Trackers
 
     def __post_init__(self) -> None:
+        self.trackers = Trackers()
         self.learning_rate = build_rate(self.settings.optim.rate)
         self.progress = Progress()
         self.lines: list[dict[str, Any]] = []

@@ -49,23 +49,8 @@ def build_run(
     model.to(world.device)
     optimizer = make_optimizer(model, optim.betas, optim.epsilon)
     dtype = choose_dtype(runtime.precision, world.device)
-    stepper = Stepper(
-        distribute(model, runtime.compile, world), optimizer, world, dtype, optim.clip
-    )
-    trackers = Trackers()
-    if run_folder is not None:
-        tracked = TrackedRun(
-            folder=run_folder.path,
-            config=settings.composed,
-            first_step=checkpoint["progress"]["global_step"] if checkpoint else 0,
-            steps_per_epoch=data.sampler.num_steps,
-            num_epochs=optim.epochs,
-            model=model,
-            validation=validation,
-            dtype=dtype,
-            device=world.device,
-        )
-        trackers = build_trackers(settings.tracker, tracked, runtime.show_progress)
+    wrapped = distribute(model, runtime.compile, world)
+    stepper = Stepper(wrapped, optimizer, world, dtype, optim.clip)
     contents = {
         "config": settings.composed,
         "sizes": vars(model.sizes),
@@ -74,11 +59,11 @@ def build_run(
         "manifest": data.manifest.dump(),
         **words.state(),
     }
-    run = TrainingRun(
-        settings, model, head, stepper, data, validation, contents, run_folder, trackers
-    )
+    run = TrainingRun(settings, model, head, stepper, data, validation, contents, run_folder)
     if checkpoint is not None:
         run.restore(checkpoint)
+    if run_folder is not None:
+        run.trackers = track(run, run_folder)
     return run
 
 
@@ -87,3 +72,20 @@ def distribute(model: MCAN, compiled: bool, world: World) -> nn.Module:
     if compiled:
         compile_layers(model, world.device)
     return DistributedDataParallel(model) if world.size > 1 else model
+
+
+def track(run: TrainingRun, folder: RunFolder) -> Trackers:
+    """What follows the run from where it is."""
+    settings = run.settings
+    tracked = TrackedRun(
+        folder=folder.path,
+        config=settings.composed,
+        first_step=run.progress.global_step,
+        steps_per_epoch=run.data.sampler.num_steps,
+        num_epochs=settings.optim.epochs,
+        model=run.model,
+        validation=run.validation,
+        dtype=run.stepper.dtype,
+        device=run.stepper.world.device,
+    )
+    return build_trackers(settings.tracker, tracked, settings.runtime.show_progress)

@@ -20,7 +20,6 @@ from mcan.runtime.stop_request import StoppedOnRequestError, StopRequest
 from mcan.training.loop import TrainingRun
 from mcan.training.run_folder import RunFolder
 from mcan.training.step import Stepper, make_optimizer
-from mcan.training.trackers import Trackers
 from tests.small_runs import ALONE, compose
 
 SIZES = mcan.Sizes(
@@ -122,7 +121,7 @@ def run_training(
     run_folder = RunFolder(folder, resume=False) if world.is_first else None
     validation: Any = None  # the epoch does not come to its end
     stepper = make_stepper(model, world)
-    run = TrainingRun(settings, model, head, stepper, data, validation, {}, run_folder, Trackers())
+    run = TrainingRun(settings, model, head, stepper, data, validation, {}, run_folder)
     error = ""
     try:
         with data.stop as stop:
