@@ -132,7 +132,7 @@ def make_evaluations(
         loader,
         read_entries(make_entries(len(examples))[0]),
         [f"answer {n}" for n in range(sizes.num_answers)],
-        Runtime(evaluation_batch_size=batch_size),
+        Runtime(evaluation_batch_size=batch_size, show_progress=False),
         World(0, 1, device),
     )
     return ours, plain

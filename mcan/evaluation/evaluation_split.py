@@ -39,9 +39,9 @@ class EvaluationSplit:
         """(Q,), in the order of the question files."""
         return self.loader.examples.question_ids
 
-    def batches(self, world: World, show_progress: bool = False) -> Iterator[Batch]:
+    def batches(self, world: World) -> Iterator[Batch]:
         """This process's batches; which questions share one depends on the split alone."""
-        return iterate_split(self.loader, self.runtime, world, show_progress)
+        return iterate_split(self.loader, self.runtime, world)
 
 
 def open_evaluation_split(
@@ -105,12 +105,10 @@ def iterate_questions(
     """This process's batches of any questions, whose answers nobody needs to know."""
     examples = build_examples(questions, None, words)
     loader = make_loader(examples, stores, words, runtime, world.device)
-    return iterate_split(loader, runtime, world, runtime.show_progress)
+    return iterate_split(loader, runtime, world)
 
 
-def iterate_split(
-    loader: Loader, runtime: Runtime, world: World, show_progress: bool = False
-) -> Iterator[Batch]:
+def iterate_split(loader: Loader, runtime: Runtime, world: World) -> Iterator[Batch]:
     """This process's batches of a split, with a bar over them where it is asked for."""
     pieces = evaluation_pieces(
         loader.examples.image_ids,
@@ -124,7 +122,7 @@ def iterate_split(
         total=sum(len(piece.rows) for piece in pieces),
         desc="answering",
         unit="question",
-        disable=not (show_progress and world.is_first),
+        disable=not (runtime.show_progress and world.is_first),
     ) as bar:
         for batch in loader.iterate(pieces):
             yield batch

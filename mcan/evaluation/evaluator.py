@@ -28,15 +28,11 @@ class Evaluation:
 
 
 def evaluate_split(
-    model: MCAN,
-    split: EvaluationSplit,
-    world: World,
-    dtype: torch.dtype,
-    show_progress: bool = False,
+    model: MCAN, split: EvaluationSplit, world: World, dtype: torch.dtype
 ) -> Evaluation:
     """Answer an annotated split with the test-time head; every process gets the same values."""
     start = time.monotonic()
-    predictions = predict(model, split.batches(world, show_progress), world, dtype)
+    predictions = predict(model, split.batches(world), world, dtype)
     seconds = time.monotonic() - start
     answers = name_answers(predictions, split.words.answers.words)
     scores = score_results(split.annotations, answers)

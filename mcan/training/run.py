@@ -1,5 +1,7 @@
 """A training run put together from its settings: data, model, optimizer, validation, trackers."""
 
+from dataclasses import replace
+
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -34,7 +36,8 @@ def build_run(
     """
     optim, runtime = settings.optim, settings.runtime
     data = open_training_data(settings, folder, words, world)
-    validation = open_evaluation_split(folder, settings.val_split, words, runtime, world.device)
+    quiet = replace(runtime, show_progress=False)  # a run shows its epochs, not its validation
+    validation = open_evaluation_split(folder, settings.val_split, words, quiet, world.device)
     data.check_alike(validation.loader.stores)
     head = ScheduledHead(settings.attention, optim.epochs)
     model = build_model(
