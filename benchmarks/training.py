@@ -5,11 +5,9 @@ trainer makes them; the published one has mixed batches, padded to 608 cells.
 """
 
 import itertools
-from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 import attention
@@ -19,6 +17,7 @@ from benchmarks.measurement import Part, Row, as_measurements, ratios
 from benchmarks.reference.plain_mcan import PlainMCAN
 from benchmarks.sample_features import NUM_ANSWERS, NUM_FEATURES, draw_shapes
 from benchmarks.timing import Work, interleave
+from data.batching.batch import Batch
 from data.text.word_lists import QUESTION_LENGTH
 from mcan.runtime.distributed import World
 from mcan.training.step import Stepper, make_optimizer
@@ -28,22 +27,7 @@ NUM_WORDS = 20000
 SMALL = mcan.Sizes(NUM_WORDS, NUM_ANSWERS, NUM_FEATURES)
 
 
-@dataclass(frozen=True)
-class StepBatch:
-    """Questions with an image each, as a step takes them."""
-
-    features: Tensor  # (b, L, F) float16
-    sizes: tuple[tuple[int, int], ...]
-    tokens: Tensor
-    targets: Tensor
-    question_ids: Tensor
-    weight: float
-
-    def keep_until(self, wait: object) -> None:
-        """Nothing reuses these features."""
-
-
-def make_batch(shapes: list[tuple[int, int]], num_cells: int, sizes: mcan.Sizes) -> StepBatch:
+def make_batch(shapes: list[tuple[int, int]], num_cells: int, sizes: mcan.Sizes) -> Batch:
     """Questions about made-up images of these shapes, zeros after their cells."""
     generator = torch.Generator().manual_seed(sum(height * width for height, width in shapes))
     features = torch.rand(len(shapes), num_cells, sizes.num_features, generator=generator)
@@ -53,12 +37,10 @@ def make_batch(shapes: list[tuple[int, int]], num_cells: int, sizes: mcan.Sizes)
     tokens[:, 8:] = 0
     targets = torch.rand(len(shapes), sizes.num_answers, generator=generator).gt(0.999).float()
     ids = torch.arange(len(shapes))
-    return StepBatch(features.half(), tuple(shapes), tokens, targets, ids, 1 / len(shapes))
+    return Batch(features.half(), tuple(shapes), None, tokens, targets, ids, ids, 1 / len(shapes))
 
 
-def make_batches(
-    count: int, batch_size: int, sizes: mcan.Sizes
-) -> tuple[list[StepBatch], list[StepBatch]]:
+def make_batches(count: int, batch_size: int, sizes: mcan.Sizes) -> tuple[list[Batch], list[Batch]]:
     """Batches of one grid each, and mixed and padded ones."""
     generator = np.random.default_rng(0)
     shapes = draw_shapes(count, generator)
@@ -67,7 +49,7 @@ def make_batches(
     return uniform, mixed
 
 
-def our_steps(head: str, batches: list[StepBatch], sizes: mcan.Sizes, device: torch.device) -> Work:
+def our_steps(head: str, batches: list[Batch], sizes: mcan.Sizes, device: torch.device) -> Work:
     """Steps of our model with a head, on batches of one grid each."""
     torch.manual_seed(0)
     model = mcan.MCAN(sizes, attention.build(head)).to(device).train()
@@ -92,6 +74,7 @@ def plain_steps(count: int, batch_size: int, sizes: mcan.Sizes, device: torch.de
         batch = next(batches)
         optimizer.zero_grad()
         logits = model(batch.features.float().to(device), batch.tokens.to(device))
+        assert batch.targets is not None
         targets = batch.targets.to(device)
         loss = binary_cross_entropy_with_logits(logits, targets, reduction="sum")
         (loss * batch.weight).backward()

@@ -10,12 +10,11 @@ from torch import Tensor
 from attention import AttentionOutput, Density, Grid
 from attention.selection import description_length
 from data.batching.batch import Batch
-from data.batching.examples import build_examples
 from data.features.store_set import StoreSet
 from data.vqa.questions import Questions
 from figures.drawing.gaussians import Gaussians
 from mcan.evaluation.attention_maps import spread_over_cells
-from mcan.evaluation.evaluation_split import iterate_split, make_loader
+from mcan.evaluation.evaluation_split import iterate_questions
 from mcan.evaluation.predict import attend
 from mcan.evaluation.single_question import Prediction, rank_answers, selection_lambda
 from mcan.evaluation.trained_model import TrainedModel, name_models
@@ -55,11 +54,7 @@ def collect_samples(
 ) -> list[AttentionSample]:
     """A model's attention and answers to questions, in their order, from this process alone."""
     world = World(0, 1, next(trained.model.parameters()).device)
-    examples = build_examples(questions, None, trained.words)
-    loader = make_loader(examples, stores, trained.words, runtime, world.device)
-    batches = iterate_split(
-        loader, runtime.evaluation_batch_size, runtime.mixing, world, runtime.show_progress
-    )
+    batches = iterate_questions(questions, stores, trained.words, runtime, world)
     dtype = choose_dtype(runtime.precision, world.device)
     found = {
         sample.question_id: sample

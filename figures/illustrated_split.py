@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from data.features.store_set import StoreSet, open_stores
+from data.features.store_set import StoreSet
 from data.human_attention.measures import jensen_shannon
 from data.human_attention.vqa_hat import (
     MappedQuestion,
@@ -21,6 +21,7 @@ from data.vqa.accuracy import score_answer
 from data.vqa.data_folder import DataFolder
 from data.vqa.questions import Annotation, Questions
 from figures.attention_samples import AttentionSample
+from mcan.evaluation.evaluation_split import open_features
 from mcan.evaluation.trained_model import TrainedModel
 from mcan.runtime.settings import Runtime
 
@@ -103,9 +104,7 @@ def open_illustrated_split(
             )
     questions = folder.read_questions(name)
     annotations = folder.read_annotations(name) if folder.has_annotations(name) else []
-    stores = open_stores(folder.stores(name), runtime.reader, runtime.stage_to)
-    for model in models:
-        model.check_features(stores)
+    stores = open_features(folder, name, models, runtime)
     return IllustratedSplit(
         folder,
         name,

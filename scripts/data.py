@@ -6,7 +6,7 @@ python -m scripts.data data=shapes|vqa_v2|custom [data.root=…]
 from pathlib import Path
 
 from configs.schema.files import MakeData
-from configs.schema.groups import Data
+from data.settings import Data
 from data.text.word_lists import prepare_words
 from data.vqa.data_folder import DataFolder
 from scripts.cli.command import command

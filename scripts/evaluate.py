@@ -52,7 +52,7 @@ def evaluate(settings: Evaluate, world: World) -> None:
     )
     dtype = choose_dtype(settings.runtime.precision, world.device)
     world.barrier()
-    evaluation = evaluate_split(trained.model, split, world, dtype, settings.runtime.show_progress)
+    evaluation = evaluate_split(trained.model, split, world, dtype)
     if not world.is_first:
         return
     report = {

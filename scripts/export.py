@@ -52,11 +52,11 @@ def export(settings: Export, world: World) -> None:
     names = [result_name(part, run, layout) for part in parts]
     paths = choose_files(settings.output, first.path.parent / "export", names)
     dtype = choose_dtype(settings.runtime.precision, world.device)
-    batches = split.batches(world, settings.runtime.show_progress)
     if len(models) == 1:
-        predictions = predict(first.model, batches, world, dtype)
+        predictions = predict(first.model, split.batches(world), world, dtype)
     else:
-        predictions = predict_ensemble([each.model for each in models], batches, world, dtype)
+        networks = [each.model for each in models]
+        predictions = predict_ensemble(networks, split.batches(world), world, dtype)
     if world.is_first:
         files = dict(zip(parts, paths, strict=True))
         write_result_files(files, parts, predictions, first.words.answers.words, split.folder)

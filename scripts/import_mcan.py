@@ -12,7 +12,7 @@ from data.text.word_lists import Words
 from data.vqa.data_folder import DataFolder
 from data.vqa.layout import VQA_V2
 from mcan.checkpoint import save_checkpoint
-from mcan.imported_model import ImportedModel, import_published
+from mcan.published.imported_model import ImportedModel, import_published
 from scripts.cli.command import command
 
 

@@ -47,8 +47,7 @@ def select_lambda(settings: SelectLambda, world: World) -> None:
     folds = assign_folds(image_ids, settings.folds, settings.seed)
     files = choose_files(settings.output, trained.path.parent / "lambda", NAMES)
     dtype = choose_dtype(settings.runtime.precision, world.device)
-    batches = split.batches(world, settings.runtime.show_progress)
-    candidates = answer_candidates(trained.model, batches, world, dtype)
+    candidates = answer_candidates(trained.model, split.batches(world), world, dtype)
     if not world.is_first:
         return
     table = LambdaTable(candidates, split.annotations, trained.words.answers.words, lams)

@@ -1,5 +1,6 @@
 """make train: train a model on a dataset, validate it each epoch, and print a summary."""
 
+import contextlib
 import sys
 from pathlib import Path
 
@@ -7,7 +8,6 @@ import torch
 from omegaconf import OmegaConf
 
 from configs.schema.training import Train
-from data.text.word_lists import prepare_words
 from data.vqa.data_folder import DataFolder
 from data.vqa.question_only import score_question_only
 from figures.run_figures import draw_run_figures
@@ -43,24 +43,24 @@ def train(settings: Train, world: World) -> None:
     """One run on this process's part of every batch."""
     set_up_torch(settings.runtime)
     torch.manual_seed(settings.seed)  # the initial weights: the same on every process
-    data, train_split, val_split = settings.data, settings.train_split, settings.val_split
-    folder = DataFolder(data.root, data.layout)
-    world.run_on_first(prepare_data, data, folder, train_split, val_split)
-    words = prepare_words(folder, data.min_answer_count, data.question_length)
+    folder = DataFolder(settings.data.root, settings.data.layout)
+    words = world.broadcast(world.run_on_first(prepare_data, settings, folder))
     path = choose_folder(settings)
     resume = settings.resume or world.broadcast(world.is_first and is_restarted(path))
     config = OmegaConf.to_yaml(OmegaConf.create(settings.composed))
     run_folder = world.run_on_first(open_run_folder, path, resume, config)
     try:
-        run = build_run(settings, folder, words, world, run_folder, resume)
-        if world.is_first:
-            question_only = score_question_only(folder, train_split, val_split)
-        folder.release(train_split)
-        lines = run.train()
-    finally:
+        run = build_run(settings, folder, words, world, run_folder)
+    except BaseException:  # settings that do not fit leave no folder in the way of better ones
         if run_folder is not None:
-            run_folder.close()
-    if run_folder is not None:
+            run_folder.discard()
+        raise
+    with run_folder or contextlib.nullcontext():
+        if world.is_first:
+            question_only = score_question_only(folder, settings.train_split, settings.val_split)
+        folder.release(settings.train_split)
+        lines = run.train()
+    if world.is_first:
         num_figures = draw_figures(settings, folder, path, world)
         print(summarise(lines, question_only), "", sep="\n")
         print(describe_files(path, num_figures), "", sep="\n")

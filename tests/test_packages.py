@@ -18,7 +18,8 @@ ALLOWED = {
     "mcan.cost": {"mcan.cost", "mcan.network", "mcan.runtime", "attention", "torch"},
     "mcan.evaluation": {
         "mcan.evaluation", "mcan.network", "mcan.runtime", "mcan.checkpoint",
-        "mcan.head_schedule", "attention", "data", "torch", "numpy", "tqdm",
+        "mcan.head_schedule", "mcan.published.weights",
+        "attention", "data", "torch", "numpy", "tqdm",
     },
     "mcan": {"mcan", "attention", "data", "torch", "numpy", "tqdm"},
     "data": {"data", "torch", "torchvision", *FILES},

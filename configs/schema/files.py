@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from configs.schema.groups import Data
 from configs.schema.kinds import Count, CountOrZero, Required, Sides
+from data.settings import Data
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,27 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from configs.schema.kinds import Count, CountOrZero, NotNegative, Seed
-
-
-@dataclass(frozen=True, kw_only=True)
-class Data:
-    """data: which dataset, where it is, and how it is read."""
-
-    name: str
-    root: str
-    layout: str = "vqa_v2"
-    question_length: Count = 14
-    min_answer_count: Count = 9
-    # shapes
-    seed: Seed = 0
-    num_workers: Count = 2
-    force: bool = False
-    # vqa_v2
-    url: str = ""
-    human_attention: bool = False
-    human_attention_url: str = ""
-    pause: NotNegative = 1.0
+from configs.schema.kinds import Count, CountOrZero, NotNegative
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from configs.schema.groups import Data, LambdaGrid, Launcher
+from configs.schema.groups import LambdaGrid, Launcher
 from configs.schema.kinds import (
     Count,
     CountOrZero,
@@ -25,7 +25,6 @@ from mcan.training.settings import Optim, TrainingSettings
 class Train(TrainingSettings):
     """configs/train.yaml"""
 
-    data: Data
     name: str | None
     resume: bool
     modules: list[str]

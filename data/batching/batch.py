@@ -52,7 +52,7 @@ class Batch:
     question_ids: Tensor  # (b,) int64
     image_ids: Tensor  # (b,) int64
     weight: float  # factor of each question's loss, see MicroBatch
-    buffer: FeatureBuffer = field(repr=False, compare=False)
+    buffer: FeatureBuffer | None = field(default=None, repr=False, compare=False)  # to be reused
 
     def question_sizes(self) -> tuple[tuple[int, int], ...]:
         """The (height, width) of each question's grid."""
@@ -62,4 +62,5 @@ class Batch:
 
     def keep_until(self, wait: Callable[[], object]) -> None:
         """Call `wait` before the buffer is overwritten, as with a CUDA event's `synchronize`."""
-        self.buffer.wait = wait
+        if self.buffer is not None:
+            self.buffer.wait = wait

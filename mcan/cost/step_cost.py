@@ -14,7 +14,8 @@ from attention import Grid
 from mcan.cost.gpu_kernels import GPUKernels
 from mcan.cost.operations import OperationLog
 from mcan.network.model import MCAN, count_parameters
-from mcan.runtime.precision import Precision, choose_dtype
+from mcan.runtime.precision import choose_dtype
+from mcan.runtime.settings import Precision
 
 META = torch.device("meta")
 CHECKPOINT_BYTES = 12  # per parameter: the weight and Adam's two moments

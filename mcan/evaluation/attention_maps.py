@@ -37,24 +37,22 @@ def map_attention(
 
     `num_cells` is the L that all maps are padded to: the cells of the largest grid there is.
     """
-    model.eval()
-    columns: list[tuple[Tensor, ...]] = []
-    for batch in batches:
-        _, attended = attend(model, batch, world, dtype)
-        grid = Grid.of(batch.question_sizes(), device=world.device)
-        cells = spread_over_cells(attended, grid)
-        columns.append(
-            (
-                batch.question_ids.clone(),
-                components_in_use(attended)[0].cpu(),
-                pad(cells, (0, num_cells - grid.num_cells)).cpu(),
-            )
-        )
-    maps = AttentionMaps(*gather_rows(columns, world))
+    rows = (map_batch(model, batch, num_cells, world, dtype) for batch in batches)
+    maps = AttentionMaps(*gather_rows(rows, world))
     lost = maps.question_ids[~maps.cells.isfinite().all(1)].tolist()
     if lost:
         raise ValueError(f"attention to {len(lost)} questions, such as {lost[0]}, is not finite")
     return maps
+
+
+def map_batch(
+    model: MCAN, batch: Batch, num_cells: int, world: World, dtype: torch.dtype
+) -> tuple[Tensor, ...]:
+    """The rows of `AttentionMaps`."""
+    _, attended = attend(model, batch, world, dtype)
+    grid = Grid.of(batch.question_sizes(), device=world.device)
+    cells = pad(spread_over_cells(attended, grid), (0, num_cells - grid.num_cells))
+    return batch.question_ids, components_in_use(attended)[0], cells
 
 
 def spread_over_cells(attended: AttentionOutput, grid: Grid) -> Tensor:

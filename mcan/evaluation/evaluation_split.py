@@ -16,7 +16,7 @@ from data.human_attention.controls import derange
 from data.shapes.metadata import QuestionMetadata, read_question_metadata
 from data.text.word_lists import Words
 from data.vqa.data_folder import DataFolder
-from data.vqa.questions import Annotation
+from data.vqa.questions import Annotation, Questions
 from mcan.evaluation.trained_model import TrainedModel
 from mcan.runtime.distributed import World
 from mcan.runtime.settings import Runtime
@@ -39,10 +39,9 @@ class EvaluationSplit:
         """(Q,), in the order of the question files."""
         return self.loader.examples.question_ids
 
-    def batches(self, world: World, show_progress: bool = False) -> Iterator[Batch]:
+    def batches(self, world: World) -> Iterator[Batch]:
         """This process's batches; which questions share one depends on the split alone."""
-        size, mixing = self.runtime.evaluation_batch_size, self.runtime.mixing
-        return iterate_split(self.loader, size, mixing, world, show_progress)
+        return iterate_split(self.loader, self.runtime, world)
 
 
 def open_evaluation_split(
@@ -65,9 +64,7 @@ def open_evaluation_split(
         model.check_words(folder)
     questions = folder.read_questions(name)
     annotations = folder.read_annotations(name) if annotated else None
-    stores = open_stores(folder.stores(name), runtime.reader, runtime.stage_to)
-    for model in models:
-        model.check_features(stores)
+    stores = open_features(folder, name, models, runtime)
     examples = build_examples(questions, annotations, words)
     if other_images:
         partners = derange(examples.image_ids)
@@ -75,6 +72,16 @@ def open_evaluation_split(
     loader = make_loader(examples, stores, words, runtime, device)
     metadata = read_question_metadata(folder) if annotated else {}
     return EvaluationSplit(folder, name, words, loader, runtime, annotations or (), metadata)
+
+
+def open_features(
+    folder: DataFolder, split: str, models: Sequence[TrainedModel], runtime: Runtime
+) -> StoreSet:
+    """The feature stores of a split, which must fit the models."""
+    stores = open_stores(folder.stores(split), runtime.reader, runtime.stage_to)
+    for model in models:
+        model.check_features(stores)
+    return stores
 
 
 def make_loader(
@@ -92,18 +99,30 @@ def make_loader(
     )
 
 
-def iterate_split(
-    loader: Loader, batch_size: int, mixing: str, world: World, show_progress: bool = False
+def iterate_questions(
+    questions: Questions, stores: StoreSet, words: Words, runtime: Runtime, world: World
 ) -> Iterator[Batch]:
+    """This process's batches of any questions, whose answers nobody needs to know."""
+    examples = build_examples(questions, None, words)
+    loader = make_loader(examples, stores, words, runtime, world.device)
+    return iterate_split(loader, runtime, world)
+
+
+def iterate_split(loader: Loader, runtime: Runtime, world: World) -> Iterator[Batch]:
     """This process's batches of a split, with a bar over them where it is asked for."""
     micro_batches = evaluation_batches(
-        loader.examples.image_ids, loader.shapes, batch_size, world.rank, world.size, mixing
+        loader.examples.image_ids,
+        loader.shapes,
+        runtime.evaluation_batch_size,
+        world.rank,
+        world.size,
+        runtime.mixing,
     )
     with tqdm(
         total=sum(len(each.rows) for each in micro_batches),
         desc="answering",
         unit="question",
-        disable=not (show_progress and world.is_first),
+        disable=not (runtime.show_progress and world.is_first),
     ) as bar:
         for batch in loader.iterate(micro_batches):
             yield batch

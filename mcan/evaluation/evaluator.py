@@ -24,20 +24,15 @@ class Evaluation:
 
     metrics: dict[str, Any]  # values that JSON has, as they go into files
     predictions: Predictions
-    answers: dict[int, str]  # by question id
     scores: Scores
 
 
 def evaluate_split(
-    model: MCAN,
-    split: EvaluationSplit,
-    world: World,
-    dtype: torch.dtype,
-    show_progress: bool = False,
+    model: MCAN, split: EvaluationSplit, world: World, dtype: torch.dtype
 ) -> Evaluation:
     """Answer an annotated split with the test-time head; every process gets the same values."""
     start = time.monotonic()
-    predictions = predict(model, split.batches(world, show_progress), world, dtype)
+    predictions = predict(model, split.batches(world), world, dtype)
     seconds = time.monotonic() - start
     answers = name_answers(predictions, split.words.answers.words)
     scores = score_results(split.annotations, answers)
@@ -47,7 +42,7 @@ def evaluate_split(
         **compute_metrics(answered),
         "validation_questions_per_second": round(len(answers) / seconds, 1),
     }
-    return Evaluation(metrics, predictions, answers, scores)
+    return Evaluation(metrics, predictions, scores)
 
 
 def name_answers(predictions: Predictions, words: Sequence[str]) -> dict[int, str]:

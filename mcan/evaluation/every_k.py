@@ -9,7 +9,6 @@ from torch import Tensor
 from attention.selection import select_components
 from data.batching.batch import Batch
 from mcan.evaluation.predict import (
-    Predictions,
     answer_logits,
     attend,
     check_answers,
@@ -40,52 +39,37 @@ class CandidateAnswers:
         """(Q,) int64: K* under a λ and a k_max, as the head would select it."""
         return select_components(self.log_likelihood[:, :k_max], self.complexity[:k_max], lam)
 
-    def choose(self, lam: float, k_max: int) -> Predictions:
-        """What `predict` gives with a head of that λ and k_max."""
-        selected = self.select(lam, k_max)
-
-        def take(table: Tensor) -> Tensor:
-            return table.gather(1, selected[:, None] - 1).squeeze(1)
-
-        return Predictions(
-            self.question_ids,
-            take(self.answers),
-            take(self.probabilities),
-            selected,
-            take(self.num_collapsed),
-        )
-
 
 @torch.inference_mode()
 def answer_candidates(
     model: MCAN, batches: Iterable[Batch], world: World, dtype: torch.dtype
 ) -> CandidateAnswers:
     """Answer this process's batches under every k, and gather all processes' answers."""
-    model.eval()
-    columns: list[tuple[Tensor, ...]] = []
-    complexity: Tensor | None = None
-    for batch in batches:
-        question, attended = attend(model, batch, world, dtype)
-        candidates = attended.candidates
-        if candidates is None:
-            raise ValueError("this attention head fits one density alone: there is no λ to select")
-        complexity = candidates.complexity.cpu()
-        # One k at a time, as `predict` has it: a product of another shape may round otherwise.
-        best = [
-            answer_logits(model, question, context.contiguous()).max(1)
-            for context in candidates.context.unbind(1)
-        ]
-        columns.append(
-            (
-                batch.question_ids.clone(),
-                candidates.log_likelihood.cpu(),
-                torch.stack([each.indices for each in best], 1).cpu(),
-                torch.stack([each.values for each in best], 1).sigmoid().cpu(),
-                count_collapsed(candidates.mixture).cpu(),
-            )
-        )
-    table = gather_rows(columns, world)
-    every = [each for each in world.gather(complexity) if each is not None]
-    answers = CandidateAnswers(*[*table, every[0]])
+    rows = (answer_every_k(model, batch, world, dtype) for batch in batches)
+    *table, complexity = gather_rows(rows, world)
+    answers = CandidateAnswers(*[*table, complexity[0]])
     check_answers(answers.question_ids, answers.probabilities)
     return answers
+
+
+def answer_every_k(
+    model: MCAN, batch: Batch, world: World, dtype: torch.dtype
+) -> tuple[Tensor, ...]:
+    """The rows of `CandidateAnswers`; the complexity, the same for all, in every row."""
+    question, attended = attend(model, batch, world, dtype)
+    candidates = attended.candidates
+    if candidates is None:
+        raise ValueError("this attention head fits one density alone: there is no λ to select")
+    # One k at a time, as `predict` has it: a product of another shape may round otherwise.
+    best = [
+        answer_logits(model, question, context.contiguous()).max(1)
+        for context in candidates.context.unbind(1)
+    ]
+    return (
+        batch.question_ids,
+        candidates.log_likelihood,
+        torch.stack([each.indices for each in best], 1),
+        torch.stack([each.values for each in best], 1).sigmoid(),
+        count_collapsed(candidates.mixture),
+        candidates.complexity.expand(len(question), -1),
+    )

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from tqdm import tqdm
 
-from data.batching.examples import build_examples
-from data.features.store_set import StoreSet, open_stores
+from data.features.store_set import StoreSet
 from data.human_attention.comparison import Attention, HumanComparison, compare_attention
 from data.human_attention.controls import derange
 from data.human_attention.map_arrays import (
@@ -21,7 +20,7 @@ from data.human_attention.vqa_hat import MappedQuestion, find_answer_types, list
 from data.vqa.data_folder import DataFolder
 from data.vqa.questions import Questions
 from mcan.evaluation.attention_maps import map_attention
-from mcan.evaluation.evaluation_split import iterate_split, make_loader
+from mcan.evaluation.evaluation_split import iterate_questions, open_features
 from mcan.evaluation.trained_model import TrainedModel, name_models
 from mcan.runtime.distributed import World
 from mcan.runtime.precision import choose_dtype
@@ -46,9 +45,7 @@ def compare(
     if not (math.isfinite(blur) and blur > 0):
         raise ValueError(f"blur is {blur}, expected a number of cells above 0")
     mapped = list_mapped_questions(folder, split)
-    stores = open_stores(folder.stores(split), runtime.reader, runtime.stage_to)
-    for model in models:
-        model.check_features(stores)
+    stores = open_features(folder, split, models, runtime)
     questions = describe_questions(folder, split, mapped, stores, seed)
     maps = read_maps(mapped, questions, folder.human_maps(split), world, runtime.show_progress)
     attentions = [
@@ -113,11 +110,7 @@ def attend_questions(
 ) -> Attention:
     """One model's attention to all questions, asked in the words of VQA v1."""
     asked = Questions(questions.ids, questions.image_ids, [each.text for each in mapped], "")
-    examples = build_examples(asked, None, model.words)
-    loader = make_loader(examples, stores, model.words, runtime, world.device)
-    batches = iterate_split(
-        loader, runtime.evaluation_batch_size, runtime.mixing, world, runtime.show_progress
-    )
+    batches = iterate_questions(asked, stores, model.words, runtime, world)
     dtype = choose_dtype(runtime.precision, world.device)
     try:
         maps = map_attention(model.model, batches, questions.num_cells, world, dtype)

@@ -12,6 +12,8 @@ from data.vqa.accuracy import Scores, average_percent
 from data.vqa.questions import Annotation
 from mcan.evaluation.predict import Predictions
 
+OBJECTS = ("no object", "one object", "several objects")  # that a question is about
+
 
 @dataclass(frozen=True)
 class AnsweredSplit:
@@ -72,17 +74,12 @@ def component_choices(answered: AnsweredSplit) -> dict[str, Any]:
 @register_metric("objects")
 def by_objects(answered: AnsweredSplit) -> dict[str, Any]:
     """Accuracy and K* by the number of objects that decide the answer, where that is known."""
-    ids = answered.predictions.question_ids.tolist()
-    groups = group_by_objects(ids, answered.metadata)
+    groups = group_rows(
+        answered, {n: OBJECTS[min(2, each.num_objects)] for n, each in answered.metadata.items()}
+    )
     if not groups:
         return {}
-    accuracies = answered.scores.per_question
-    values: dict[str, Any] = {
-        "accuracy_by_objects": {
-            name: average_percent(accuracies[ids[row]] / 100 for row in rows)
-            for name, rows in groups.items()
-        }
-    }
+    values: dict[str, Any] = {"accuracy_by_objects": average_groups(answered, groups)}
     num_components = answered.predictions.num_components.numpy()
     if (num_components > 0).all():
         values["component_counts_by_objects"] = {
@@ -95,26 +92,28 @@ def by_objects(answered: AnsweredSplit) -> dict[str, Any]:
 @register_metric("templates")
 def by_template(answered: AnsweredSplit) -> dict[str, Any]:
     """The accuracy by question template, in percent, where the dataset has templates."""
-    groups: dict[str, list[float]] = {}
-    for question_id, accuracy in answered.scores.per_question.items():
-        if question_id in answered.metadata:
-            template = answered.metadata[question_id].template
-            groups.setdefault(template, []).append(accuracy / 100)
-    accuracies = {name: average_percent(group) for name, group in sorted(groups.items())}
-    return {"accuracy_by_template": accuracies} if accuracies else {}
+    groups = group_rows(answered, {n: each.template for n, each in answered.metadata.items()})
+    return {"accuracy_by_template": average_groups(answered, groups)} if groups else {}
 
 
-def group_by_objects(
-    ids: Sequence[int], metadata: Mapping[int, QuestionMetadata]
-) -> dict[str, np.ndarray]:
-    """The rows of the questions about no, one and several objects; empty groups are left out."""
-    count = np.array([metadata[n].num_objects if n in metadata else -1 for n in ids])
-    rows = {
-        "no object": np.flatnonzero(count == 0),
-        "one object": np.flatnonzero(count == 1),
-        "several objects": np.flatnonzero(count > 1),
+def group_rows(answered: AnsweredSplit, group_of: Mapping[int, str]) -> dict[str, list[int]]:
+    """The rows of the predictions by the group of their question id, groups by name."""
+    groups: dict[str, list[int]] = {}
+    for row, question_id in enumerate(answered.predictions.question_ids.tolist()):
+        if question_id in group_of:
+            groups.setdefault(group_of[question_id], []).append(row)
+    return dict(sorted(groups.items()))
+
+
+def average_groups(
+    answered: AnsweredSplit, groups: Mapping[str, Sequence[int]]
+) -> dict[str, float]:
+    """The accuracy of each group of rows, in percent."""
+    ids, accuracies = answered.predictions.question_ids.tolist(), answered.scores.per_question
+    return {
+        name: average_percent(accuracies[ids[row]] / 100 for row in rows)
+        for name, rows in groups.items()
     }
-    return {name: places for name, places in rows.items() if len(places)}
 
 
 def count_components(num_components: np.ndarray, k_max: int) -> list[int]:

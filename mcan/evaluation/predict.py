@@ -32,51 +32,43 @@ class Predictions:
 @torch.inference_mode()
 def predict(model: MCAN, batches: Iterable[Batch], world: World, dtype: torch.dtype) -> Predictions:
     """Answer this process's batches with the test-time head, and gather all processes' answers."""
-    model.eval()
-    columns: list[tuple[Tensor, ...]] = []
-    for batch in batches:
-        question, attended = attend(model, batch, world, dtype)
-        best = answer_logits(model, question, attended.context).max(1)
-        columns.append(
-            (
-                batch.question_ids.clone(),
-                best.indices.cpu(),
-                best.values.sigmoid().cpu(),
-                *(column.cpu() for column in components_in_use(attended)),
-            )
-        )
-    return as_predictions(columns, world)
+    return as_predictions((answer_batch(model, batch, world, dtype) for batch in batches), world)
 
 
 @torch.inference_mode()
 def predict_ensemble(
-    models: Sequence[MCAN],
-    batches: Iterable[Batch],
-    world: World,
-    dtype: torch.dtype,
+    models: Sequence[MCAN], batches: Iterable[Batch], world: World, dtype: torch.dtype
 ) -> Predictions:
     """Answer as an ensemble: the answer whose probability, averaged over the models, is highest."""
+    return as_predictions((answer_together(models, each, world, dtype) for each in batches), world)
+
+
+def answer_batch(model: MCAN, batch: Batch, world: World, dtype: torch.dtype) -> tuple[Tensor, ...]:
+    """A model's rows of `Predictions`."""
+    question, attended = attend(model, batch, world, dtype)
+    best = answer_logits(model, question, attended.context).max(1)
+    return batch.question_ids, best.indices, best.values.sigmoid(), *components_in_use(attended)
+
+
+def answer_together(
+    models: Sequence[MCAN], batch: Batch, world: World, dtype: torch.dtype
+) -> tuple[Tensor, ...]:
+    """An ensemble's rows of `Predictions`."""
+    total: Tensor | float = 0.0
     for model in models:
-        model.eval()
-    columns: list[tuple[Tensor, ...]] = []
-    for batch in batches:
-        total: Tensor | float = 0.0
-        for model in models:
-            question, attended = attend(model, batch, world, dtype)
-            # in float64: sure answers, near probability 1, stay apart
-            total = total + answer_logits(model, question, attended.context).double().sigmoid()
-        best = (total / len(models)).max(1)  # type: ignore[union-attr]
-        none = torch.zeros(len(batch.question_ids), dtype=torch.int64)
-        columns.append(
-            (batch.question_ids.clone(), best.indices.cpu(), best.values.float().cpu(), none, none)
-        )
-    return as_predictions(columns, world)
+        question, attended = attend(model, batch, world, dtype)
+        # in float64: sure answers, near probability 1, stay apart
+        total = total + answer_logits(model, question, attended.context).double().sigmoid()
+    best = (total / len(models)).max(1)  # type: ignore[union-attr]
+    none = torch.zeros_like(batch.question_ids)
+    return batch.question_ids, best.indices, best.values.float(), none, none
 
 
 def attend(
     model: MCAN, batch: Batch, world: World, dtype: torch.dtype
 ) -> tuple[Tensor, AttentionOutput]:
-    """The pooled questions (b, output) of a batch, and what the attention over their images saw."""
+    """The pooled questions (b, output), and the test-time head's attention over their images."""
+    model.eval()
     features = batch.features.to(world.device, non_blocking=True)
     grid = Grid.of(batch.question_sizes(), device=world.device)
     tokens = batch.tokens.to(world.device, non_blocking=True)
@@ -107,9 +99,9 @@ def count_collapsed(mixture: Density) -> Tensor:
     return ((determinant < COLLAPSED) & in_use).sum(-1)
 
 
-def as_predictions(columns: Sequence[tuple[Tensor, ...]], world: World) -> Predictions:
-    """All processes' answers."""
-    predictions = Predictions(*gather_rows(columns, world))
+def as_predictions(rows: Iterable[tuple[Tensor, ...]], world: World) -> Predictions:
+    """All processes' answers, from the rows of this process's batches."""
+    predictions = Predictions(*gather_rows(rows, world))
     check_answers(predictions.question_ids, predictions.probabilities[:, None])
     return predictions
 
@@ -124,9 +116,13 @@ def check_answers(question_ids: Tensor, probabilities: Tensor) -> None:
         )
 
 
-def gather_rows(columns: Sequence[tuple[Tensor, ...]], world: World) -> list[Tensor]:
-    """All processes' columns, each the batches' in turn, as one table sorted by question id."""
-    own = [torch.cat(column) for column in zip(*columns, strict=True)]
+def gather_rows(rows: Iterable[tuple[Tensor, ...]], world: World) -> list[Tensor]:
+    """All processes' columns, each the batches' in turn, as one table sorted by question id.
+
+    A batch comes to the CPU before the next one is computed: its features' buffer is reused.
+    """
+    batches = [[column.cpu() for column in columns] for columns in rows]
+    own = [torch.cat(column) for column in zip(*batches, strict=True)]
     parts = [part for part in world.gather(own) if part]  # a process may have had no batch
     if not parts:
         raise ValueError("there are no questions to answer")

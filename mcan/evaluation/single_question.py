@@ -14,7 +14,8 @@ from data.io.images import Picture
 from data.text.tokenizer import tokenize
 from mcan.evaluation.predict import answer_logits
 from mcan.evaluation.trained_model import TrainedModel
-from mcan.runtime.precision import Precision, autocast_to, choose_dtype
+from mcan.runtime.precision import autocast_to, choose_dtype
+from mcan.runtime.settings import Precision
 
 NUM_PREDICTIONS = 5
 

@@ -20,7 +20,7 @@ from mcan import MCAN, Sizes
 from mcan.checkpoint import load_checkpoint
 from mcan.head_schedule import ScheduledHead
 from mcan.network.architecture import load_weights
-from mcan.network.published_weights import infer_sizes
+from mcan.published.weights import infer_sizes
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,20 @@
 """The dtype of a step: bfloat16 or float16 where a device is faster with it."""
 
 import contextlib
-from typing import Literal
+from typing import get_args
 
 import torch
 
-Precision = Literal["auto", "float32", "bfloat16", "float16"]
+from mcan.runtime.settings import Precision
 
 
 def choose_dtype(precision: Precision, device: torch.device) -> torch.dtype:
     """The autocast dtype; "auto" is bfloat16 on a CUDA device that has it, else float16 there."""
-    named = {
-        "float32": torch.float32,
-        "bfloat16": torch.bfloat16,
-        "float16": torch.float16,
-    }
-    if precision in named:
-        return named[precision]
-    if precision != "auto":
+    if precision not in get_args(Precision):
         raise ValueError(f"precision must be auto, float32, bfloat16 or float16, not {precision!r}")
+    if precision != "auto":
+        named: torch.dtype = getattr(torch, precision)
+        return named
     if device.type != "cuda":
         return torch.float32
     return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16

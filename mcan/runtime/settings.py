@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 Count = Annotated[int, ">= 1"]
 CountOrZero = Annotated[int, ">= 0"]
+Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Runtime:
     """
 
     device: str | None = None
-    precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    precision: Precision = "auto"
     num_threads: Count | None = None
     micro_batches: Count = 1
     evaluation_batch_size: Count = 128

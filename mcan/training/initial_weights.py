@@ -7,7 +7,6 @@ import torch
 
 from data.text.embeddings import load_embeddings
 from data.text.word_lists import Words
-from data.vqa.data_folder import DataFolder
 from mcan.checkpoint import load_checkpoint
 from mcan.evaluation.trained_model import find_checkpoint
 from mcan.network import model as network
@@ -21,7 +20,6 @@ def start_weights(
     model: network.MCAN,
     settings: TrainingSettings,
     words: Words,
-    folder: DataFolder,
     checkpoint: dict[str, Any] | None,
     world: World,
 ) -> None:
@@ -29,14 +27,14 @@ def start_weights(
     if checkpoint is not None:
         owner = "this run's checkpoint"
         before = Words.from_state(checkpoint, owner)
-        words.check_same(before, owner, str(folder.root))
+        words.check_same(before, owner, settings.data.root)
         check_same_value("data.question_length", before.question_length, words.question_length)
         check_same_settings(settings.composed, checkpoint["config"])
         load_weights(model, checkpoint["model"], owner)
     elif settings.init_from:  # another model, trained with any head
         path = find_checkpoint(Path(settings.init_from))
         other = load_checkpoint(path)
-        words.check_same(Words.from_state(other, str(path)), str(path), str(folder.root))
+        words.check_same(Words.from_state(other, str(path)), str(path), settings.data.root)
         load_weights(model, other["model"], str(path))
     elif settings.glove:
         start_embeddings(model, settings.glove, words, settings.seed, world)

@@ -143,10 +143,8 @@ def check_numbers(setting: str, value: Any, declared: Any) -> None:
     form = FORMS.get(declared)
     if form is None:  # an argument of a user-defined schedule, for its class to check
         return
-    if (declared == Sequence[int]) != isinstance(value, Sequence):
-        numbers = [math.nan]
-    else:
-        numbers = list(value) if isinstance(value, Sequence) else [value]
+    is_list = isinstance(value, (list, tuple))
     kinds = (int, float) if declared is float else (int,)
-    if not all(type(x) in kinds and math.isfinite(x) and x >= 0 for x in numbers):
+    fits = [type(x) in kinds and 0 <= x < math.inf for x in (value if is_list else [value])]
+    if is_list != (declared == Sequence[int]) or not all(fits):
         raise ValueError(f"{setting} must be {form}, not {value!r}")

@@ -1,9 +1,9 @@
 """The training loop: epochs of steps, validation, checkpoints; resumable at any step."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import torch
 
@@ -14,10 +14,12 @@ from mcan.evaluation.metric_names import rename_old_metrics
 from mcan.head_schedule import ScheduledHead
 from mcan.network.model import MCAN
 from mcan.runtime.stop_request import StoppedOnRequestError, StopRequest
-from mcan.training.learning_rate import LearningRate
+from mcan.training.learning_rate import build_rate
 from mcan.training.run_folder import RunFolder
-from mcan.training.step import PendingResult, Stepper, StepResult, TrainingBatch
+from mcan.training.settings import TrainingSettings
+from mcan.training.step import PendingResult, Stepper, StepResult
 from mcan.training.trackers import Trackers
+from mcan.training.training_data import TrainingData
 
 
 @dataclass(frozen=True)
@@ -32,49 +34,22 @@ class Progress:
     best: float = -1.0  # highest validation accuracy so far
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How long, how fast, and the head's options in every epoch."""
-
-    num_epochs: int
-    steps_per_epoch: int
-    learning_rate: LearningRate
-    head: ScheduledHead
-    seed: int
-    checkpoint_every_minutes: float
-    keep: int
-
-    def rate(self, progress: Progress) -> float:
-        """The learning rate of the step that comes."""
-        num_steps = self.num_epochs * self.steps_per_epoch
-        return self.learning_rate.at(progress.epoch, progress.global_step, num_steps)
-
-
-class BatchSource(Protocol):
-    """Where a run's batches come from: mcan.training.training_data.TrainingData."""
-
-    def batches(self, epoch: int, first_step: int) -> Iterator[Sequence[TrainingBatch]]: ...
-
-    def find_bad_features(self, question_ids: Sequence[int]) -> str | None: ...
-
-
+@dataclass
 class TrainingRun:
     """One run, from its progress so far to the last epoch."""
 
-    def __init__(
-        self,
-        model: MCAN,
-        stepper: Stepper,
-        plan: Plan,
-        data: BatchSource,
-        validation: EvaluationSplit,
-        contents: Mapping[str, Any],  # of a checkpoint, beside weights and state
-        folder: RunFolder | None,  # of the first process alone
-        trackers: Trackers,
-    ) -> None:
-        self.model, self.stepper, self.plan = model, stepper, plan
-        self.data, self.validation, self.contents = data, validation, contents
-        self.folder, self.trackers = folder, trackers
+    settings: TrainingSettings
+    model: MCAN
+    head: ScheduledHead
+    stepper: Stepper
+    data: TrainingData
+    validation: EvaluationSplit
+    contents: Mapping[str, Any]  # of a checkpoint, beside weights and state
+    folder: RunFolder | None  # of the first process alone
+
+    def __post_init__(self) -> None:
+        self.trackers = Trackers()
+        self.learning_rate = build_rate(self.settings.optim.rate)
         self.progress = Progress()
         self.lines: list[dict[str, Any]] = []
         self._last_saved = self._epoch_start = time.monotonic()
@@ -93,7 +68,7 @@ class TrainingRun:
     def train(self) -> list[dict[str, Any]]:
         """Train to the end; the metrics of all epochs."""
         with StopRequest() as stop:
-            while self.progress.epoch <= self.plan.num_epochs:
+            while self.progress.epoch <= self.settings.optim.epochs:
                 self.train_epoch(stop)
                 self.finish_epoch()
         return self.lines
@@ -101,15 +76,17 @@ class TrainingRun:
     def train_epoch(self, stop: StopRequest) -> None:
         """The steps that are left of the epoch; each one's result is read during the next."""
         epoch = self.progress.epoch
-        self.plan.head.apply(self.model.pool_image.head, epoch)
+        self.head.apply(self.model.pool_image.head, epoch)
         self._epoch_start, self._counted_before = time.monotonic(), self.progress.num_questions
         self.stepper.model.train()
         self.trackers.start_epoch(epoch, self.progress.step)
         pending: tuple[PendingResult, float] | None = None
         for batches in self.data.batches(epoch, self.progress.step):
-            rate = self.plan.rate(self.progress)
+            rate = self.rate(self.progress)
             step = self.progress.global_step
-            torch.manual_seed(mixed_seed("dropout", self.plan.seed, step, self.stepper.world.rank))
+            torch.manual_seed(
+                mixed_seed("dropout", self.settings.seed, step, self.stepper.world.rank)
+            )
             result = self.stepper.step(batches, step, rate, stop.is_made)
             stop_requested = pending is not None and self._read(*pending)
             self.progress = replace(
@@ -126,16 +103,16 @@ class TrainingRun:
 
     def finish_epoch(self) -> None:
         """Validate, write the epoch's metrics and a checkpoint, and turn to the next epoch."""
-        progress, start = self.progress, time.monotonic()
+        progress, world, start = self.progress, self.stepper.world, time.monotonic()
         speed = (progress.num_questions - self._counted_before) / (start - self._epoch_start)
         last = replace(progress, global_step=progress.global_step - 1)
         metrics: dict[str, Any] = {
             "epoch": progress.epoch,
             "step": progress.global_step,
             "loss": progress.loss_sum / max(1, progress.num_questions),
-            "learning_rate": self.plan.rate(last),
-            **self.plan.head.values_at(progress.epoch),
-            **self.validate(),
+            "learning_rate": self.rate(last),
+            **self.head.values_at(progress.epoch),
+            **evaluate_split(self.model, self.validation, world, self.stepper.dtype).metrics,
         }
         metrics["questions_per_second"] = round(speed, 1)
         metrics["validation_seconds"] = round(time.monotonic() - start, 3)
@@ -151,10 +128,10 @@ class TrainingRun:
             self.folder.keep_metrics(self.lines)
         self._save(self.progress, is_best)
 
-    def validate(self) -> dict[str, Any]:
-        """Accuracy and the other metrics of the test-time head on the validation split."""
-        world, dtype = self.stepper.world, self.stepper.dtype
-        return evaluate_split(self.model, self.validation, world, dtype).metrics
+    def rate(self, progress: Progress) -> float:
+        """The learning rate of the step that comes."""
+        num_steps = self.settings.optim.epochs * self.data.sampler.num_steps
+        return self.learning_rate.at(progress.epoch, progress.global_step, num_steps)
 
     def _read(self, pending: PendingResult, rate: float) -> bool:
         """Count a step in; whether any process was asked to stop."""
@@ -194,7 +171,10 @@ class TrainingRun:
 
     def _is_checkpoint_due(self) -> bool:
         elapsed = time.monotonic() - self._last_saved
-        return self.folder is not None and elapsed > 60 * self.plan.checkpoint_every_minutes
+        return (
+            self.folder is not None
+            and elapsed > 60 * self.settings.runtime.checkpoint_every_minutes
+        )
 
     def _save_early(self, pending: PendingResult) -> None:
         """Write a checkpoint of a step that only the first process, which writes, reads already.
@@ -218,4 +198,4 @@ class TrainingRun:
             **self.contents,
             "model": self.model.state_dict(),
         }
-        self.folder.save(progress.global_step, content, self.plan.keep, is_best)
+        self.folder.save(progress.global_step, content, self.settings.runtime.keep, is_best)

@@ -2,28 +2,31 @@
 
 from pathlib import Path
 
+from data.settings import Data
 from data.text.answer_list import MIN_ANSWER_COUNT
-from data.text.word_lists import prepare_words
+from data.text.word_lists import Words, prepare_words
 from data.vqa.data_folder import DataFolder
-from mcan.training.settings import DataSettings
+from mcan.training.settings import TrainingSettings
 
 
-def prepare_data(data: DataSettings, folder: DataFolder, train_split: str, val_split: str) -> None:
-    """Make what is missing, and print what the user should know of what is there."""
+def prepare_data(settings: TrainingSettings, folder: DataFolder) -> Words:
+    """Make what is missing, print what the user should know of what is there; the words."""
+    data = settings.data
     ensure_dataset(data)
     words = prepare_words(folder, data.min_answer_count, data.question_length)
     notice = words.notice_of_threshold(data.min_answer_count, folder)
     if notice and data.min_answer_count != MIN_ANSWER_COUNT:  # the default takes the existing list
         print(notice, flush=True)
-    seen = folder.layout.overlap(train_split, val_split)
+    seen = folder.layout.overlap(settings.train_split, settings.val_split)
     if seen:
         print(
             f"WARNING: {'+'.join(seen)} is trained on: accuracy does not measure generalisation",
             flush=True,
         )
+    return words
 
 
-def ensure_dataset(data: DataSettings) -> None:
+def ensure_dataset(data: Data) -> None:
     """Draw the dataset `shapes` where it is not there yet; other datasets must be."""
     if data.name == "shapes":
         from data.shapes.build import build_shapes

@@ -1,15 +1,13 @@
 """A training run put together from its settings: data, model, optimizer, validation, trackers."""
 
+from dataclasses import replace
+
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from data.batching.examples import load_examples
-from data.batching.loader import Loader
-from data.batching.sampler import TrainingBatches
-from data.features.store_set import open_stores
 from data.text.word_lists import Words
 from data.vqa.data_folder import DataFolder
-from mcan.evaluation.evaluation_split import EvaluationSplit, open_evaluation_split
+from mcan.evaluation.evaluation_split import open_evaluation_split
 from mcan.head_schedule import ScheduledHead
 from mcan.network.architecture import build_model
 from mcan.network.model import MCAN
@@ -17,13 +15,12 @@ from mcan.runtime.compilation import compile_layers
 from mcan.runtime.distributed import World
 from mcan.runtime.precision import choose_dtype
 from mcan.training.initial_weights import start_weights
-from mcan.training.learning_rate import build_rate
-from mcan.training.loop import Plan, TrainingRun
+from mcan.training.loop import TrainingRun
 from mcan.training.run_folder import RunFolder
 from mcan.training.settings import TrainingSettings
 from mcan.training.step import Stepper, make_optimizer
 from mcan.training.trackers import TrackedRun, Trackers, build_trackers
-from mcan.training.training_data import TrainingData
+from mcan.training.training_data import open_training_data
 
 
 def build_run(
@@ -32,72 +29,31 @@ def build_run(
     words: Words,
     world: World,
     run_folder: RunFolder | None,
-    resume: bool,
 ) -> TrainingRun:
-    """A run, restored from its folder's checkpoint when resuming; the first process has a folder.
+    """A run, restored from the checkpoint in its folder if there is one.
 
-    Settings that do not fit leave no folder in the way of better ones.
+    The folder is the first process's alone.
     """
-    try:
-        return assemble(settings, folder, words, world, run_folder, resume)
-    except BaseException:
-        if run_folder is not None and not resume:
-            run_folder.discard()
-        raise
-
-
-def assemble(
-    settings: TrainingSettings,
-    folder: DataFolder,
-    words: Words,
-    world: World,
-    run_folder: RunFolder | None,
-    resume: bool,
-) -> TrainingRun:
-    """Open the data, build the model with its weights, and what trains, follows and saves it."""
     optim, runtime = settings.optim, settings.runtime
     data = open_training_data(settings, folder, words, world)
+    quiet = replace(runtime, show_progress=False)  # a run shows its epochs, not its validation
+    validation = open_evaluation_split(folder, settings.val_split, words, quiet, world.device)
+    data.check_alike(validation.loader.stores)
     head = ScheduledHead(settings.attention, optim.epochs)
     model = build_model(
         settings.model,
         head.build(),
         num_words=len(words.vocabulary),
         num_answers=len(words.answers),
-        num_features=data.loader.stores.num_features,
+        num_features=data.manifest.num_features,
     )
-    checkpoint = world.broadcast(run_folder.latest() if run_folder is not None and resume else None)
-    start_weights(model, settings, words, folder, checkpoint, world)
+    checkpoint = world.broadcast(run_folder.latest() if run_folder is not None else None)
+    start_weights(model, settings, words, checkpoint, world)
     model.to(world.device)
     optimizer = make_optimizer(model, optim.betas, optim.epsilon)
     dtype = choose_dtype(runtime.precision, world.device)
-    stepper = Stepper(
-        distribute(model, runtime.compile, world), optimizer, world, dtype, optim.clip
-    )
-    plan = Plan(
-        num_epochs=optim.epochs,
-        steps_per_epoch=data.sampler.num_steps,
-        learning_rate=build_rate(optim.rate),
-        head=head,
-        seed=settings.seed,
-        checkpoint_every_minutes=runtime.checkpoint_every_minutes,
-        keep=runtime.keep,
-    )
-    validation = open_evaluation_split(folder, settings.val_split, words, runtime, world.device)
-    check_same_features(validation, data)
-    trackers = Trackers()
-    if run_folder is not None:
-        tracked = TrackedRun(
-            folder=run_folder.path,
-            config=settings.composed,
-            first_step=checkpoint["progress"]["global_step"] if checkpoint else 0,
-            steps_per_epoch=plan.steps_per_epoch,
-            num_epochs=plan.num_epochs,
-            model=model,
-            validation=validation,
-            dtype=dtype,
-            device=world.device,
-        )
-        trackers = build_trackers(settings.tracker, tracked, runtime.show_progress)
+    wrapped = distribute(model, runtime.compile, world)
+    stepper = Stepper(wrapped, optimizer, world, dtype, optim.clip)
     contents = {
         "config": settings.composed,
         "sizes": vars(model.sizes),
@@ -106,36 +62,12 @@ def assemble(
         "manifest": data.manifest.dump(),
         **words.state(),
     }
-    run = TrainingRun(model, stepper, plan, data, validation, contents, run_folder, trackers)
+    run = TrainingRun(settings, model, head, stepper, data, validation, contents, run_folder)
     if checkpoint is not None:
         run.restore(checkpoint)
+    if run_folder is not None:
+        run.trackers = track(run, run_folder)
     return run
-
-
-def open_training_data(
-    settings: TrainingSettings, folder: DataFolder, words: Words, world: World
-) -> TrainingData:
-    """The training split: its questions, its features, and which of them make a batch."""
-    runtime = settings.runtime
-    loader = Loader(
-        open_stores(folder.stores(settings.train_split), runtime.reader, runtime.stage_to),
-        load_examples(folder, settings.train_split, words),
-        len(words.answers),
-        num_threads=runtime.loader_threads,
-        keep=runtime.micro_batches + 1,
-        pin=world.device.type == "cuda",
-    )
-    sampler = TrainingBatches(
-        loader.shapes, settings.optim.batch_size, settings.seed, runtime.mixing
-    )
-    return TrainingData(loader, sampler, world, runtime.micro_batches)
-
-
-def check_same_features(validation: EvaluationSplit, data: TrainingData) -> None:
-    """Raise when validation features are of another kind than those that are trained on."""
-    first = data.loader.stores.stores[0]
-    for store in validation.loader.stores.stores:
-        store.manifest.check_alike(store.path, first.manifest, first.path)
 
 
 def distribute(model: MCAN, compiled: bool, world: World) -> nn.Module:
@@ -143,3 +75,20 @@ def distribute(model: MCAN, compiled: bool, world: World) -> nn.Module:
     if compiled:
         compile_layers(model, world.device)
     return DistributedDataParallel(model) if world.size > 1 else model
+
+
+def track(run: TrainingRun, folder: RunFolder) -> Trackers:
+    """What follows the run from where it is."""
+    settings = run.settings
+    tracked = TrackedRun(
+        folder=folder.path,
+        config=settings.composed,
+        first_step=run.progress.global_step,
+        steps_per_epoch=run.data.sampler.num_steps,
+        num_epochs=settings.optim.epochs,
+        model=run.model,
+        validation=run.validation,
+        dtype=run.stepper.dtype,
+        device=run.stepper.world.device,
+    )
+    return build_trackers(settings.tracker, tracked, settings.runtime.show_progress)

@@ -3,7 +3,7 @@
 import contextlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from data.io.atomic_files import atomic_write
 from data.io.locks import FileLock
@@ -20,8 +20,8 @@ class RunFolder:
     """`runs/<name>/`, owned by one process at a time."""
 
     def __init__(self, path: Path, resume: bool) -> None:
-        self.path = path
-        if not resume:
+        self.path, self.is_new = path, not resume
+        if self.is_new:
             try:
                 path.mkdir(parents=True)
             except FileExistsError:
@@ -34,18 +34,10 @@ class RunFolder:
         for left in [*path.glob(".*.partial"), *path.glob(".*.link")]:  # by a run that was killed
             left.unlink()
 
-    @property
-    def metrics_file(self) -> Path:
-        return self.path / "metrics.jsonl"
-
     def write_text(self, name: str, text: str) -> None:
         """Write a small file, whole or not at all."""
         with atomic_write(self.path / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
-
-    def metrics(self) -> list[dict[str, Any]]:
-        """The lines written so far."""
-        return read_metrics(self.metrics_file)
 
     def keep_metrics(self, lines: list[dict[str, Any]]) -> None:
         """Replace all lines: an epoch that is trained again leaves one line, not two."""
@@ -88,15 +80,23 @@ class RunFolder:
         return None
 
     def discard(self) -> None:
-        """Remove the folder of a run that never began: nothing but its configuration is there."""
-        (self.path / "config.yaml").unlink(missing_ok=True)
-        (self.path / ".lock").unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # it is not empty
-            self.path.rmdir()
+        """Close the folder of a run that could not begin, and remove it if it was made for it."""
+        if self.is_new:
+            (self.path / "config.yaml").unlink(missing_ok=True)
+            (self.path / ".lock").unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # it is not empty
+                self.path.rmdir()
+        self.close()
 
     def close(self) -> None:
         """Let others use the folder."""
         self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
 def open_run_folder(path: Path, resume: bool, config: str) -> RunFolder:
@@ -106,8 +106,7 @@ def open_run_folder(path: Path, resume: bool, config: str) -> RunFolder:
         try:
             folder.write_text("config.yaml", config)
         except OSError:
-            if not resume:
-                folder.discard()
+            folder.discard()
             raise
     return folder
 

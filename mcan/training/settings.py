@@ -1,30 +1,14 @@
 """What a training run takes of its settings: the names are the keys of configs/train.yaml."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
+from data.settings import Data
 from mcan.network.architecture import Architecture
 from mcan.runtime.settings import Count, Runtime
 
 Share = Annotated[float, ">= 0 and < 1"]
 Positive = Annotated[float, "> 0"]
-
-
-class DataSettings(Protocol):
-    """configs/data: which dataset, where it is, and how it is read."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def root(self) -> str: ...
-    @property
-    def seed(self) -> int: ...  # of `shapes`
-    @property
-    def num_workers(self) -> int: ...
-    @property
-    def min_answer_count(self) -> int: ...
-    @property
-    def question_length(self) -> int: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +27,7 @@ class Optim:
 class TrainingSettings:
     """All that decides what a run learns, and how it is followed."""
 
+    data: Data
     model: Architecture
     attention: dict[str, Any]  # the head's name and options
     optim: Optim

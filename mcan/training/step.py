@@ -4,7 +4,7 @@ import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,32 +12,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.nn.parallel import DistributedDataParallel
 
 from attention import Grid
+from data.batching.batch import Batch
 from mcan.runtime.distributed import World
 from mcan.runtime.precision import autocast_to
-
-
-class TrainingBatch(Protocol):
-    """What a step needs of a batch: each question has its own row of features."""
-
-    @property
-    def features(self) -> Tensor: ...  # (b, L, F)
-
-    @property
-    def sizes(self) -> tuple[tuple[int, int], ...]: ...
-
-    @property
-    def tokens(self) -> Tensor: ...  # (b, T)
-
-    @property
-    def targets(self) -> Tensor | None: ...  # (b, A)
-
-    @property
-    def question_ids(self) -> Tensor: ...  # (b,)
-
-    @property
-    def weight(self) -> float: ...  # of each question's loss
-
-    def keep_until(self, wait: Any) -> None: ...  # called before the features' buffer is reused
 
 
 class PendingResult:
@@ -97,9 +74,7 @@ class Stepper:
         self.scaler = torch.amp.GradScaler(world.device.type, enabled=dtype is torch.float16)
         self.parameters = [p for p in model.parameters() if p.requires_grad]
 
-    def step(
-        self, batches: Sequence[TrainingBatch], step: int, rate: float, stop: bool
-    ) -> PendingResult:
+    def step(self, batches: Sequence[Batch], step: int, rate: float, stop: bool) -> PendingResult:
         """Micro-batches of one global batch -> an update of the weights, and the result."""
         device = self.world.device
         self.optimizer.zero_grad(set_to_none=True)
@@ -123,7 +98,7 @@ class Stepper:
         question_ids = torch.cat([batch.question_ids for batch in batches])
         return PendingResult(step, values, total, question_ids)
 
-    def _accumulate(self, batch: TrainingBatch, step: int) -> Tensor:
+    def _accumulate(self, batch: Batch, step: int) -> Tensor:
         """Add a micro-batch's gradients; its summed loss, detached."""
         device = self.world.device
         assert batch.targets is not None

@@ -6,10 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.batching.batch import Batch
+from data.batching.examples import load_examples
 from data.batching.loader import Loader
 from data.batching.sampler import TrainingBatches
 from data.features.manifest import Manifest
+from data.features.store_set import StoreSet, open_stores
+from data.text.word_lists import Words
+from data.vqa.data_folder import DataFolder
 from mcan.runtime.distributed import World
+from mcan.training.settings import TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,11 @@ class TrainingData:
     def manifest(self) -> Manifest:
         """Of the first feature store; the others are like it."""
         return self.loader.stores.stores[0].manifest
+
+    def check_alike(self, validation: StoreSet) -> None:
+        """Raise when validation features are of another kind than those that are trained on."""
+        store = validation.stores[0]
+        store.manifest.check_alike(store.path, self.manifest, self.loader.stores.stores[0].path)
 
     def batches(self, epoch: int, first_step: int) -> Iterator[Sequence[Batch]]:
         """The micro-batches of each step of an epoch, from a step within it on."""
@@ -44,3 +54,22 @@ class TrainingData:
         examples = self.loader.examples
         asked = np.isin(examples.question_ids, question_ids)
         return self.loader.stores.find_bad_row(examples.image_ids[asked])
+
+
+def open_training_data(
+    settings: TrainingSettings, folder: DataFolder, words: Words, world: World
+) -> TrainingData:
+    """The training split: its questions, its features, and which of them make a batch."""
+    runtime, split = settings.runtime, settings.train_split
+    loader = Loader(
+        open_stores(folder.stores(split), runtime.reader, runtime.stage_to),
+        load_examples(folder, split, words),
+        len(words.answers),
+        num_threads=runtime.loader_threads,
+        keep=runtime.micro_batches + 1,
+        pin=world.device.type == "cuda",
+    )
+    sampler = TrainingBatches(
+        loader.shapes, settings.optim.batch_size, settings.seed, runtime.mixing
+    )
+    return TrainingData(loader, sampler, world, runtime.micro_batches)

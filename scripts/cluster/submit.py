@@ -49,8 +49,7 @@ def main(settings: Submit) -> None:
         raise ValueError(
             f"{folder} exists already: continue it with resume=true, or choose another name=…"
         )
-    data = DataFolder(settings.data.root, settings.data.layout)
-    prepare_data(settings.data, data, settings.train_split, settings.val_split)
+    prepare_data(settings, DataFolder(settings.data.root, settings.data.layout))
     words, _ = split_words(sys.argv[1:])
     place = folder.parent / "slurm"
     with atomic_write(place / f"{folder.name}.sh") as temporary:

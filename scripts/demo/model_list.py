@@ -10,7 +10,7 @@ import torch
 
 from mcan.evaluation.single_question import SingleQuestionModel, open_with_backbone
 from mcan.evaluation.trained_model import find_checkpoint, load_trained, name_run
-from mcan.runtime.precision import Precision
+from mcan.runtime.settings import Precision
 from scripts.cli.checkpoints import find_run
 
 MOST_LOADED = 4  # models that stay in memory

@@ -34,7 +34,7 @@ def plan_sweep(words: list[str]) -> tuple[Plan, Sweep]:
     jobs = expand(training)
     checked = check_values(jobs, own)
     for data, each in {settings.data: settings for settings in checked}.items():
-        prepare_data(data, DataFolder(data.root, data.layout), each.train_split, each.val_split)
+        prepare_data(each, DataFolder(data.root, data.layout))
     settings = checked[0]
     return Plan(
         folder=Path(settings.runs) / settings.sweep.name,

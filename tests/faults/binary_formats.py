@@ -17,8 +17,8 @@ from data.human_attention.map_arrays import MappedQuestions, spread_map
 from data.human_attention.vqa_hat import read_map
 from data.io.archive import extract
 from data.io.images import read_image, upright_size
-from mcan.network.published_weights import from_published
-from mcan.published_file import load_published
+from mcan.published.imported_model import load_published
+from mcan.published.weights import from_published
 from tests.faults.text_formats import Format
 
 GENERATOR = torch.Generator().manual_seed(0)

@@ -22,7 +22,7 @@ from data.text.vocabulary import Vocabulary
 from data.vqa.data_folder import DataFolder
 from data.vqa.questions import load_annotations, load_questions
 from data.vqa.results import check_results, load_results, write_results
-from mcan.training.run_folder import RunFolder
+from mcan.training.run_folder import read_metrics
 from scripts.paper.measures import read as read_report
 from scripts.paper.runs import Run
 from tests.data.vqa.official_files import (
@@ -81,14 +81,6 @@ def read_embeddings(path: Path) -> torch.Tensor:
 
 def check_embeddings(matrix: torch.Tensor) -> None:
     assert matrix.isfinite().all()
-
-
-def read_metrics(path: Path) -> list[dict[str, Any]]:
-    folder = RunFolder(path.parent, resume=True)
-    try:
-        return folder.metrics()
-    finally:
-        folder.close()
 
 
 def read_journal(path: Path) -> Any:

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from attention import Grid
-from data.batching.examples import build_examples
-from mcan.evaluation.evaluation_split import iterate_split, make_loader
+from mcan.evaluation.evaluation_split import iterate_questions
 from mcan.evaluation.predict import predict
 from mcan.runtime.precision import choose_dtype
 from tests.small_runs import ALONE
@@ -17,9 +16,8 @@ def test_the_answers_and_components_are_those_that_validation_predicts(
     dtype = choose_dtype("float32", ALONE.device)
     for model, found in zip(models, samples, strict=True):
         words = model.words
-        examples = build_examples(split.questions, None, words)
-        loader = make_loader(examples, split.stores, words, runtime, ALONE.device)
-        expected = predict(model.model, iterate_split(loader, 128, "none", ALONE), ALONE, dtype)
+        batches = iterate_questions(split.questions, split.stores, words, runtime, ALONE)
+        expected = predict(model.model, batches, ALONE, dtype)
         found = sorted(found, key=lambda sample: sample.question_id)
         assert [sample.question_id for sample in found] == expected.question_ids.tolist()
         answers = [words.answers.words[n] for n in expected.answers.tolist()]

@@ -9,11 +9,11 @@ import torch
 
 import attention
 import mcan
+from data.batching.batch import Batch
 from data.batching.sampler import MicroBatch
 from mcan.runtime.distributed import World
 from mcan.training.step import Stepper
 from tests.mcan.training.small_steps import (
-    SmallBatch,
     make_stepper,
     take,
     take_steps,
@@ -33,7 +33,7 @@ def build(device: torch.device, head: str = "multimodal", dropout: float = 0.0) 
 
 def take_pinned(
     micro_batch: MicroBatch, device: torch.device, broken: tuple[int, ...] = ()
-) -> SmallBatch:
+) -> Batch:
     """A batch of float16 features, in pinned memory for a GPU."""
     batch = take(micro_batch, broken)
     changed = {"features": batch.features.half()}

@@ -16,7 +16,7 @@ from data.text.word_lists import Words, prepare_words
 from data.vqa.data_folder import DataFolder
 from mcan.checkpoint import load_checkpoint
 from mcan.evaluation.trained_model import load_trained
-from mcan.network.published_weights import rename
+from mcan.published.weights import rename
 from scripts import import_mcan
 from tests.small_models import run_here
 from tests.small_runs import settings, train_here

@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +14,7 @@ from mcan.training.preparation import prepare_data
 from mcan.training.summary import suggest_commands
 from scripts import train
 from tests.data.vqa.official_files import make_question
-from tests.small_runs import settings
+from tests.small_runs import compose, settings
 
 
 @pytest.fixture
@@ -58,11 +57,8 @@ def test_a_threshold_that_the_answers_were_not_built_with_is_noticed(
 ):
     folder.answers.unlink()
     prepare_words(folder, 3)
-    data = SimpleNamespace(
-        name="custom", root=folder.root, seed=0, num_workers=1, min_answer_count=asked,
-        question_length=14,
-    )  # fmt: skip
-    prepare_data(data, folder, "train", "val")
+    words = settings(folder.root, folder.root, f"data.min_answer_count={asked}")
+    prepare_data(compose(words), folder)
     notice = f"{folder.answers} was built with data.min_answer_count=3, not 4; delete it"
     assert (notice in capsys.readouterr().out) == noticed
 

@@ -8,17 +8,14 @@ from scipy.stats import multivariate_normal
 
 import attention
 from attention import AttentionOutput, Grid, Mixture
-from mcan import MCAN, Sizes
+from mcan import MCAN
 from mcan.evaluation.attention_maps import AT_A_TIME, map_attention, spread_over_cells
-from tests.mcan.evaluation.test_predict import QuestionBatch
+from tests.mcan.evaluation.test_predict import make_batch
+from tests.mcan.training.small_steps import SIZES
 from tests.small_runs import ALONE
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
-SMALL = Sizes(
-    num_words=9, num_answers=4, num_features=5, embedding=4, hidden=8, num_layers=1, num_heads=2,
-    pooling=8, output=8,
-)  # fmt: skip
 SHAPES = [(4, 5), (3, 4), (5, 4)]
 
 
@@ -30,20 +27,20 @@ def ask(count, shapes=SHAPES):
     for row, (height, width) in zip(features, sizes, strict=True):
         row[height * width :] = 0
     tokens = torch.randint(1, 9, (count, 6), generator=generator)
-    return QuestionBatch(features, sizes, tokens, torch.arange(100, 100 + count))
+    return make_batch(features, sizes, tokens, torch.arange(100, 100 + count))
 
 
 def part(asked, rows):
     sizes = tuple(asked.sizes[n] for n in rows)
     longest = max(height * width for height, width in sizes)
-    return QuestionBatch(
+    return make_batch(
         asked.features[rows][:, :longest], sizes, asked.tokens[rows], asked.question_ids[rows]
     )
 
 
 def make_model(name, **options):
     torch.manual_seed(0)
-    model = MCAN(SMALL, attention.build(name, **options))
+    model = MCAN(SIZES, attention.build(name, **options))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(2)  # so that attention is uneven

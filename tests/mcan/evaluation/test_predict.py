@@ -1,35 +1,22 @@
 """Answers of one pass under every number of components, and answers of an ensemble."""
 
-from dataclasses import dataclass
-
 import pytest
 import torch
-from torch import Tensor
 
 import attention
 import mcan
+from data.batching.batch import Batch
 from mcan.evaluation.every_k import answer_candidates
-from mcan.evaluation.predict import count_collapsed, predict, predict_ensemble
+from mcan.evaluation.predict import Predictions, count_collapsed, predict, predict_ensemble
 from tests.mcan.training.small_steps import ALONE, SIZES
 
 GRIDS = [(10, 8), (7, 12), (11, 11)]
 LAMS = (0, 0.3, 1, 3)
 
 
-@dataclass(frozen=True)
-class QuestionBatch:
-    """As much of a batch as a model needs to answer it."""
-
-    features: Tensor
-    sizes: tuple[tuple[int, int], ...]
-    tokens: Tensor
-    question_ids: Tensor
-    image_index: Tensor | None = None
-
-    def question_sizes(self):
-        if self.image_index is None:
-            return self.sizes
-        return tuple(self.sizes[n] for n in self.image_index.tolist())
+def make_batch(features, sizes, tokens, question_ids, image_index=None):
+    """A batch to answer."""
+    return Batch(features, sizes, image_index, tokens, None, question_ids, question_ids, 1.0)
 
 
 def ask(grids=GRIDS, first_id=0):
@@ -42,7 +29,7 @@ def ask(grids=GRIDS, first_id=0):
         features = 3 * torch.randn(count, grid[0] * grid[1], 5, generator=generator)
         tokens = torch.randint(1, 12, (2 * count, 4), generator=generator)
         index = torch.arange(2 * count) // 2
-        batches.append(QuestionBatch(features, (grid,) * count, tokens, ids, index))
+        batches.append(make_batch(features, (grid,) * count, tokens, ids, index))
     return batches
 
 
@@ -55,6 +42,14 @@ def build(name="multimodal", seed=3, **options):
         model.pool_image.merge.weight *= 20
         model.classify.weight *= 5
     return model
+
+
+def choose(candidates, lam, k_max):
+    """What is predicted with the mixtures that a λ and a k_max select."""
+    selected = candidates.select(lam, k_max)
+    names = ("answers", "probabilities", "num_collapsed")
+    chosen = {n: getattr(candidates, n).gather(1, selected[:, None] - 1)[:, 0] for n in names}
+    return Predictions(candidates.question_ids, num_components=selected, **chosen)
 
 
 def assert_same_rows(one, other):
@@ -80,7 +75,7 @@ def test_candidates_give_what_a_pass_with_that_penalty_and_limit_gives(options):
         for lam in LAMS:
             plain.pool_image.head.lam = lam
             expected = predict(plain, ask(), ALONE, torch.float32)
-            assert_same_rows(candidates.choose(lam, k_max), expected)
+            assert_same_rows(choose(candidates, lam, k_max), expected)
             seen.update(expected.num_components.tolist())
     assert len(seen) >= 3  # the penalty really selects
     assert len({tuple(row) for row in candidates.answers.tolist()}) > 3
@@ -91,14 +86,14 @@ def test_of_the_models_own_limit_even_the_probabilities_are_the_same_bits():
     model = build(k_max=3, lam=0.3, floor="cell")
     candidates = answer_candidates(model, ask(), ALONE, torch.float32)
     plain = predict(model, ask(), ALONE, torch.float32)
-    assert torch.equal(candidates.choose(0.3, 3).probabilities, plain.probabilities)
+    assert torch.equal(choose(candidates, 0.3, 3).probabilities, plain.probabilities)
 
 
 def test_in_bfloat16_too_the_candidates_give_the_plain_answers():
     for lam in (0, 0.5, 5):
         model = build(k_max=3, lam=lam, floor="cell")
         candidates = answer_candidates(model, ask(), ALONE, torch.bfloat16)
-        assert_same_rows(candidates.choose(lam, 3), predict(model, ask(), ALONE, torch.bfloat16))
+        assert_same_rows(choose(candidates, lam, 3), predict(model, ask(), ALONE, torch.bfloat16))
 
 
 def test_heads_that_select_nothing_have_no_candidates():

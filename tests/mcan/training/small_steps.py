@@ -1,29 +1,27 @@
 """A small model, a few questions, and steps on them: in one process or in several."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 import attention
 import mcan
+from data.batching.batch import Batch
 from data.batching.sampler import MicroBatch, slice_rows
 from mcan.head_schedule import ScheduledHead
 from mcan.runtime.distributed import World
 from mcan.runtime.stop_request import StoppedOnRequestError, StopRequest
-from mcan.training.learning_rate import build_rate
-from mcan.training.loop import Plan, TrainingRun
+from mcan.training.loop import TrainingRun
 from mcan.training.run_folder import RunFolder
 from mcan.training.step import Stepper, make_optimizer
-from mcan.training.trackers import Trackers
+from tests.small_runs import ALONE, compose
 
-ALONE = World(0, 1, torch.device("cpu"))
 SIZES = mcan.Sizes(
     num_words=12, num_answers=6, num_features=5, embedding=6, hidden=8, num_layers=1,
     num_heads=2, pooling=8, output=8,
@@ -33,36 +31,16 @@ GRID = (10, 8)
 GLOBAL_BATCHES = [np.arange(0, 5), np.arange(5, 6), np.arange(6, 13), np.arange(2, 4)]
 
 
-@dataclass(frozen=True)
-class SmallBatch:
-    """What a step needs of a batch."""
-
-    features: Tensor
-    sizes: tuple[tuple[int, int], ...]
-    tokens: Tensor
-    targets: Tensor
-    question_ids: Tensor
-    weight: float
-
-    def keep_until(self, wait: Any) -> None: ...
-
-
-def take(micro_batch: MicroBatch, broken: Sequence[int] = ()) -> SmallBatch:
+def take(micro_batch: MicroBatch, broken: Sequence[int] = ()) -> Batch:
     """The tensors of a micro-batch; the features of `broken` questions hold a NaN."""
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(13, GRID[0] * GRID[1], 5, generator=generator, dtype=torch.float64)
     tokens = torch.randint(1, 12, (13, 4), generator=generator)
     targets = torch.rand(13, 6, generator=generator)
     features[list(broken), 3, 2] = torch.nan
-    rows = torch.from_numpy(micro_batch.rows)
-    return SmallBatch(
-        features[rows],
-        (GRID,) * len(rows),
-        tokens[rows],
-        targets[rows],
-        100 + rows,
-        micro_batch.weight,
-    )
+    rows, weight = torch.from_numpy(micro_batch.rows), micro_batch.weight
+    sizes, ids = (GRID,) * len(rows), 100 + rows
+    return Batch(features[rows], sizes, None, tokens[rows], targets[rows], ids, ids, weight)
 
 
 def build(dtype: torch.dtype = torch.float64) -> mcan.MCAN:
@@ -117,9 +95,9 @@ class SmallData:
 
     def __init__(self, world: World, broken: Sequence[int], ask_rank: int | None) -> None:
         self.world, self.broken, self.ask_rank = world, broken, ask_rank
-        self.stop = StopRequest()
+        self.stop, self.sampler = StopRequest(), SimpleNamespace(num_steps=6)
 
-    def batches(self, epoch: int, first_step: int) -> Iterator[list[SmallBatch]]:
+    def batches(self, epoch: int, first_step: int) -> Iterator[list[Batch]]:
         for step in range(first_step, 6):
             if step == 2 and self.world.rank == self.ask_rank:
                 self.stop.is_made = True
@@ -135,14 +113,15 @@ def run_training(
 ) -> dict[str, Any]:
     """A run that saves at every step and meets a broken question or a request to stop."""
     model, data = build(), SmallData(world, broken, ask_rank)
-    rate = build_rate({"name": "constant", "value": 1e-3})
     head = ScheduledHead({"name": "multimodal"}, 1)
-    plan = Plan(1, 6, rate, head, seed=1, checkpoint_every_minutes=0, keep=9)
+    settings = compose(
+        ["optim.rate={name:constant,value:1e-3}", "runtime.checkpoint_every_minutes=0",
+         "runtime.keep=9"]
+    )  # fmt: skip
     run_folder = RunFolder(folder, resume=False) if world.is_first else None
     validation: Any = None  # the epoch does not come to its end
-    run = TrainingRun(
-        model, make_stepper(model, world), plan, data, validation, {}, run_folder, Trackers()
-    )
+    stepper = make_stepper(model, world)
+    run = TrainingRun(settings, model, head, stepper, data, validation, {}, run_folder)
     error = ""
     try:
         with data.stop as stop:

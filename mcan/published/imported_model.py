@@ -1,18 +1,21 @@
 """A published MCAN as a checkpoint of this project: its weights, its words, what is known of it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-import mcan
 from data.features.manifest import Manifest
 from data.text.vocabulary import UNK
 from data.text.word_lists import Words
+from mcan.checkpoint import DAMAGED, KIND
 from mcan.head_schedule import ScheduledHead
-from mcan.published_file import load_published
+from mcan.network.model import Sizes
+from mcan.published.weights import from_published
 
 COUNTED = ("num_words", "num_answers", "num_features")  # sizes that data decide, not a config
 
@@ -23,7 +26,7 @@ class ImportedModel:
 
     source: str
     weights: dict[str, Tensor]
-    sizes: mcan.Sizes
+    sizes: Sizes
     words: Words | None = None
 
     def reorder(self, words: Words) -> tuple["ImportedModel", int, int]:
@@ -91,7 +94,31 @@ def import_published(path: str, num_heads: int) -> ImportedModel:
     """The weights of a file of mcan-vqa or openvqa, without its words."""
     state = load_published(path)
     try:
-        model = mcan.from_published(state, num_heads)
+        model = from_published(state, num_heads)
     except ValueError as error:
         raise ValueError(f"{path} cannot be imported: {error}") from None
     return ImportedModel(path, dict(model.float().state_dict()), model.sizes)
+
+
+def load_published(path: str | Path) -> Mapping[str, Tensor]:
+    """The state dict of a published file, read without running anything that lies in it."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except DAMAGED as error:
+        code = re.search(r"GLOBAL (\S+)", str(error))
+        if code is not None:
+            raise ValueError(
+                f"{path} would run {code[1]}; only files of numbers are read"
+            ) from None
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ValueError(f"{path} is not a file that torch can read ({reason[:120]})") from None
+    if isinstance(content, Mapping) and content.get("kind") == KIND:
+        raise ValueError(f"{path} is a checkpoint of this project already")
+    state = content.get("state_dict", content) if isinstance(content, Mapping) else None
+    if not isinstance(state, Mapping) or not all(
+        isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in state.items()
+    ):
+        raise ValueError(f"{path} holds no state dict, neither as a whole nor under 'state_dict'")
+    return state
