@@ -136,10 +136,10 @@ def run_here(
 def read_error(main: Callable[[], None], *overrides: str, quiet: list[str] = QUIET) -> str:
     """The one sentence with which a command in this process rejects what it was given."""
     code, printed, error = run_here(main, *overrides, quiet=quiet)
-    assert (code, printed, error.count("\n")) == (2, "", 1), error
-    sentence = error.splitlines()[-1]  # a progress bar may be left of it
-    assert sentence.startswith("error: ")
-    return sentence
+    assert (code, error.count("\n")) == (2, 1), error
+    assert all(line.startswith("WARNING: ") for line in printed.splitlines()), printed
+    assert error.startswith("error: ")
+    return error
 
 
 def listing(folder: Path) -> dict[str, bytes]:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.fuzzing import CASES
-from tests.faults.runs import AT_EVERY_STEP, Run
-from tests.small_runs import settings, train_command
+from tests.faults.runs import Run
+from tests.small_runs import AT_EVERY_STEP, settings, train_command
 
 HERE = Path(__file__).parent
 KILLS = pytest.StashKey[list[str]]()

@@ -21,6 +21,8 @@ from tests.small_runs import without_times
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
+RESULTS = "vqa_OpenEnded_mscoco_val2014_peaky_results.json"
+
 
 @pytest.fixture(scope="module")
 def evaluated(peaky_run, tmp_path_factory):
@@ -40,20 +42,16 @@ def report(evaluated):
 
 def test_there_are_a_report_and_a_result_file_of_the_official_name(evaluated):
     names = {path.name for path in evaluated[0].iterdir()}
-    assert names == {"val.json", "vqa_OpenEnded_mscoco_val2014_peaky_results.json"}
+    assert names == {"val.json", RESULTS}
 
 
 def test_the_result_file_scored_by_itself_gives_the_digits_of_the_report(
     evaluated, report, small_dataset, tmp_path
 ):
     folder = DataFolder(small_dataset)
-    results = evaluated[0] / "vqa_OpenEnded_mscoco_val2014_peaky_results.json"
-    words = [
-        f"questions={folder.questions('val')}",
-        f"annotations={folder.annotations('val')}",
-        f"results={results}",
-        f"output={tmp_path / 'score.json'}",
-    ]
+    results = evaluated[0] / RESULTS
+    words = [f"questions={folder.questions('val')}", f"annotations={folder.annotations('val')}"]
+    words += [f"results={results}", f"output={tmp_path / 'score.json'}"]
     code, _, error = run_here(score.main, *words, quiet=[])
     assert (code, error) == (0, "")
     scored = json.loads((tmp_path / "score.json").read_text())
@@ -69,7 +67,7 @@ def test_answers_and_components_are_those_of_one_question_at_a_time(
     """The plain forward, without batches, shared images or gathering."""
     trained = load_trained(peaky_run, changed={"lam": 0.3})
     folder = DataFolder(small_dataset)
-    results = load_results(evaluated[0] / "vqa_OpenEnded_mscoco_val2014_peaky_results.json")
+    results = load_results(evaluated[0] / RESULTS)
     objects = json.loads((small_dataset / "shapes_metadata.json").read_text())["questions"]
     store = FeatureStore(folder.store("val"))
     questions = load_questions([folder.questions("val")])
@@ -130,7 +128,7 @@ def test_the_accuracy_of_a_group_is_the_mean_over_its_questions(
     report, evaluated, small_dataset, metric, group_of
 ):
     metadata = json.loads((small_dataset / "shapes_metadata.json").read_text())["questions"]
-    answers = load_results(evaluated[0] / "vqa_OpenEnded_mscoco_val2014_peaky_results.json")
+    answers = load_results(evaluated[0] / RESULTS)
     expected = {}
     for each in DataFolder(small_dataset).read_annotations("val"):
         accuracy = score_answer(answers[each.question_id], each.answers)

@@ -56,8 +56,8 @@ MISTAKES = [
     ("human_attention", "checkpoints=[{discrete}] blur=0", "blur is 0"),
     ("human_attention", "checkpoints=[{discrete}] resamples=0",
      "resamples must be a whole number >= 1"),
-    ("human_attention", "checkpoints=[{discrete}] split=test",
-     "human_attention/test does not exist"),
+    ("human_attention", "checkpoints=[{discrete}] split=train",
+     "human_attention/train does not exist"),
     ("human_attention", "checkpoints=[{discrete}] data.root=/nowhere",
      "there is no data in /nowhere"),
     ("cost", "gpus=[128]", "more GPUs than questions"),
@@ -73,8 +73,6 @@ MISTAKES = [
     ("train", "tracker=[diary]", "there is no tracker 'diary'; there are tensorboard"),
     ("train", "init_from={files}/words.pt", "files/words.pt was made with another vocabulary"),
     ("train", "init_from={discrete} model.hidden=8", "discrete/best.pt has another architecture"),
-    ("train", "glove={files}/glove.txt",
-     "glove.txt has vectors of 3 numbers and the model takes 8; add model.embedding=3"),
 ]  # fmt: skip
 
 
