@@ -1,4 +1,4 @@
-"""The comparison with people as a command: its files, any number of processes, users' mistakes."""
+"""The comparison with people as a command: its files, and mistakes in the data."""
 
 import csv
 import json
@@ -13,10 +13,7 @@ from data.io.atomic_files import write_json
 from data.vqa.data_folder import DataFolder
 from mcan.evaluation.trained_model import load_trained, name_models
 from scripts import human_attention
-from tests.mcan.runtime.together import run_together
-from tests.small_models import compose as compose_command
 from tests.small_models import copy_checkpoint, listing, read_error, run_here
-from tests.small_runs import ALONE
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
@@ -32,19 +29,13 @@ def command(*overrides):
     return run_here(human_attention.main, "resamples=100", *overrides)
 
 
-def compose(*overrides):
-    return compose_command("human_attention", ["resamples=100", *overrides])
-
-
-def name_all(runs):
-    return f"checkpoints=[{runs}/discrete,{runs}/unimodal/best.pt,{runs}/multimodal]"
-
-
 @pytest.fixture(scope="module")
 def report(runs, tmp_path_factory):
     """What the command writes about all three models."""
     output = tmp_path_factory.mktemp("report")
-    human_attention.compare_with_people(compose(name_all(runs), f"output={output}"), ALONE)
+    models = f"checkpoints=[{runs}/discrete,{runs}/unimodal/best.pt,{runs}/multimodal]"
+    code, _, error = command(models, f"output={output}")
+    assert (code, error) == (0, "")
     return output
 
 
@@ -87,32 +78,6 @@ def test_people_agree_with_people_more_than_a_fresh_model_does(report):
     for model in summary["models"]:
         assert people["divergence_bits"]["high"] < model["overall"]["divergence_bits"]["low"]
         assert people["spearman"]["low"] > model["overall"]["spearman"]["high"]
-
-
-def compare_under(world, overrides):
-    """The whole command, as one of several processes, or the sentence that it ends with."""
-    try:
-        return human_attention.compare_with_people(compose(*overrides), world).to_json()
-    except ValueError as error:
-        return str(error)
-
-
-def test_two_processes_write_the_same_bytes_as_one_and_end_alike_at_a_broken_map(
-    runs, copy, tmp_path
-):
-    jobs = [
-        (size, compare_under, ((name_all(runs), f"output={tmp_path / str(size)}"),))
-        for size in (1, 2)
-    ]
-    expected = spoil_map(copy)  # its question is read by the second process alone
-    broken = (f"checkpoints=[{runs}/discrete]", f"data.root={copy.root}", f"output={tmp_path}/3")
-    alone, together, ended = run_together([*jobs, (2, compare_under, (broken,))], tmp_path)
-    for name in ("val.json", "val.csv"):
-        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
-    assert alone[0] == together[0] == together[1]
-    assert ended[0] == ended[1]
-    assert expected in ended[0]
-    assert not (tmp_path / "3").exists()
 
 
 def test_a_single_model_goes_beside_its_checkpoint_and_may_be_compared_again(runs):

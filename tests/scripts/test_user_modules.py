@@ -14,34 +14,41 @@ from mcan.evaluation.evaluation_split import open_evaluation_split
 from mcan.evaluation.evaluator import evaluate_split
 from mcan.evaluation.trained_model import load_trained
 from mcan.runtime.settings import Runtime
-from scripts.cli.parts import import_modules
+from scripts import data, extract
+from tests.small_models import run_here
 from tests.small_runs import ALONE, finish, settings, start, train_here, without_times
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
-MODULE = "examples.own_parts"
-WITH_MODULE = f"modules=[{MODULE}]"
+WITH_MODULE = "modules=[examples.own_parts]"
+
+
+def run(main, *words):
+    code, printed, error = run_here(main, *words, WITH_MODULE, quiet=[])
+    assert code == 0, error
+    return printed
 
 
 @pytest.fixture
 def shop(small_dataset, tmp_path):
     """The small dataset with the module's names of splits and files, features by its backbone."""
-    import_modules([MODULE])
-    old, folder = DataFolder(small_dataset), DataFolder(tmp_path / "shop", "shop")
-    for name, split in (("train", "train"), ("val", "minival")):
-        folder.questions(split).parent.mkdir(parents=True)
-        shutil.copy(old.questions(name), folder.questions(split))
-        shutil.copy(old.annotations(name), folder.annotations(split))
-        words = [f"images={old.image_folder(name)}", f"output={folder.store(split)}", WITH_MODULE]
-        words += ["backbone=tiny", "dtype=float32", "num_threads=1"]
-        code, printed = finish(start(words, module="scripts.extract"))
-        assert code == 0, printed
-        with FeatureStore(folder.store(split)) as store:
+    old, splits = DataFolder(small_dataset), {"train": "train", "val": "minival"}
+    for name, split in splits.items():
+        words = [f"images={old.image_folder(name)}", f"output={tmp_path / split}.h5"]
+        run(extract.main, *words, "backbone=tiny", "dtype=float32", "num_threads=1")
+        with FeatureStore(tmp_path / f"{split}.h5") as store:
             assert store.num_features == 3
             assert (store.manifest.dtype, store.manifest.stride) == ("float32", 16)
-    words = ["data=custom", f"data.root={folder.root}", "data.layout=shop", WITH_MODULE]
-    code, printed = finish(start(words, module="scripts.data"))
-    assert code == 0, printed
+    folder = DataFolder(tmp_path / "shop", "shop")
+    for name, split in splits.items():
+        for source, target in (
+            (old.questions(name), folder.questions(split)),
+            (old.annotations(name), folder.annotations(split)),
+            (tmp_path / f"{split}.h5", folder.store(split)),
+        ):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target)
+    printed = run(data.main, "data=custom", f"data.root={folder.root}", "data.layout=shop")
     assert "minival: " in printed
     assert f"data.root={folder.root} data.layout=shop modules=[…]'" in printed
     return folder
