@@ -1,6 +1,7 @@
 """Shared by all tests: which devices there are, and which skips a run may have."""
 
 import contextlib
+import shutil
 import signal
 import sys
 
@@ -87,6 +88,15 @@ def small_dataset(tmp_path_factory):
     return root
 
 
+@pytest.fixture
+def data(small_dataset, tmp_path):
+    """A copy of the small dataset, without its images and human maps, that a test may change."""
+    from data.vqa.data_folder import DataFolder
+
+    ignore = shutil.ignore_patterns("images", "human_attention")
+    return DataFolder(shutil.copytree(small_dataset, tmp_path / "data", ignore=ignore))
+
+
 @pytest.fixture(scope="session")
 def trained_runs(tmp_path_factory):
     """The folder of the runs below; tests write elsewhere."""
@@ -97,7 +107,7 @@ def trained_runs(tmp_path_factory):
 def multimodal_run(small_dataset, trained_runs):
     from tests.small_models import train_small
 
-    return train_small(small_dataset, trained_runs, "mm", "attention=multimodal")
+    return train_small(small_dataset, trained_runs, "mm")
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,6 @@ import contextlib
 import dataclasses
 import importlib
 import io
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,19 +20,22 @@ from data.vqa.questions import load_questions
 from mcan.checkpoint import load_checkpoint, save_checkpoint
 from mcan.evaluation.trained_model import load_trained
 from scripts.cli.command import Command
-from tests.small_runs import ROOT, settings, train_here
+from tests.small_runs import settings, train_here
 
 QUIET = ["runtime.num_threads=1", "runtime.show_progress=false", "runtime.loader_threads=0"]
 
 
 def train_small(dataset: Path, runs: Path, name: str, *more: str) -> Path:
     """A run of one epoch, and its folder."""
-    words = settings(dataset, runs, f"name={name}", "optim.epochs=1", *more)
-    if not any(word == "attention=multimodal" for word in more):
-        words.remove("attention=multimodal")
-        words.remove("attention.num_restarts=1")
-    train_here(words)
+    train_here(settings(dataset, runs, f"name={name}", "optim.epochs=1", *more))
     return runs / name
+
+
+def copy_checkpoint(source: Path, target: Path, **changes: Any) -> Path:
+    """A copy of a checkpoint with other contents; a value of None leaves one out."""
+    content = {**load_checkpoint(source), **changes}
+    save_checkpoint(target, {key: value for key, value in content.items() if value is not None})
+    return target
 
 
 def sharpen(run: Path, name: str | Path, factor: float = 60.0) -> Path:
@@ -48,7 +49,6 @@ def sharpen(run: Path, name: str | Path, factor: float = 60.0) -> Path:
         weights[f"pool_image.score_network.score.{part}"] *= factor
     weights["pool_image.merge.weight"] *= 30
     folder = run.parent / name
-    folder.mkdir()
     save_checkpoint(folder / "best.pt", content)
     # what all questions have in common is taken off, so that what differs decides
     pooled = []
@@ -70,10 +70,8 @@ def sharpen(run: Path, name: str | Path, factor: float = 60.0) -> Path:
 
 def copy_with_head(run: Path, folder: Path, head: str) -> None:
     """A copy of a run whose checkpoint says that it was trained with another head."""
-    content = load_checkpoint(run / "best.pt")
-    content["attention"] = compose("train", [f"attention={head}"]).attention
-    folder.mkdir()
-    save_checkpoint(folder / "best.pt", content)
+    options = compose("train", [f"attention={head}"]).attention
+    copy_checkpoint(run / "best.pt", folder / "best.pt", attention=options)
 
 
 def change_features(
@@ -82,13 +80,11 @@ def change_features(
     """A copy of a checkpoint that says it was trained on other features."""
     content = load_checkpoint(run / "best.pt")
     manifest = Manifest.parse(content["manifest"], run)
-    manifest = dataclasses.replace(manifest, backbone=backbone, **changes)
-    content["manifest"] = manifest.dump()
+    content["manifest"] = dataclasses.replace(manifest, backbone=backbone, **changes).dump()
     if num_features:
         content["sizes"] = {**content["sizes"], "num_features": num_features}
         hidden = content["sizes"]["hidden"]
         content["model"]["project_features.weight"] = torch.randn(hidden, num_features) / 100
-    folder.mkdir()
     save_checkpoint(folder / "best.pt", content)
     return folder
 
@@ -137,17 +133,13 @@ def run_here(
     return code, printed.getvalue(), error.getvalue()
 
 
-def run_there(command: str, *overrides: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", f"scripts.{command}", *overrides, *QUIET],
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+def read_error(main: Callable[[], None], *overrides: str, quiet: list[str] = QUIET) -> str:
+    """The one sentence with which a command in this process rejects what it was given."""
+    code, printed, error = run_here(main, *overrides, quiet=quiet)
+    assert (code, error.count("\n")) == (2, 1), error
+    assert all(line.startswith("WARNING: ") for line in printed.splitlines()), printed
+    assert error.startswith("error: ")
+    return error
 
 
 def listing(folder: Path) -> dict[str, bytes]:

@@ -21,17 +21,21 @@ from scripts.train import main, train
 
 ROOT = Path(__file__).parents[1]
 ALONE = World(0, 1, torch.device("cpu"))
+HANG = 600  # seconds; on a busy machine a run of a few seconds takes a minute
+AT_EVERY_STEP = "runtime.checkpoint_every_minutes=0"
 SMALL = [
     "data=custom", "model.hidden=16", "model.pooling=16", "model.output=32", "model.embedding=8",
     "model.num_layers=1", "model.num_heads=2", "model.dropout=0.1", "optim.epochs=2",
-    "optim.batch_size=6", "attention=multimodal", "attention.num_restarts=1",
-    "runtime.num_threads=1", "runtime.show_progress=false", "figures=0",
+    "optim.batch_size=6", "runtime.num_threads=1", "runtime.show_progress=false", "figures=0",
 ]  # fmt: skip
 
 
 def settings(dataset: Path, runs: Path, *more: str) -> list[str]:
-    """Overrides of a small run; its folder is runs/<name>."""
-    return [*SMALL, f"data.root={dataset}", f"runs={runs}", *more]
+    """Overrides of a small run, of multimodal attention by default; its folder is runs/<name>."""
+    head = ["attention=multimodal", "attention.num_restarts=1"]
+    if any(word.startswith("attention=") for word in more):
+        head = []
+    return [*SMALL, *head, f"data.root={dataset}", f"runs={runs}", *more]
 
 
 def compose(overrides: list[str]) -> Train:
@@ -73,15 +77,15 @@ def start(
     )
 
 
-def finish(process: subprocess.Popen[str], seconds: float = 120) -> tuple[int, str]:
+def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
     """The exit code and all that was printed."""
-    printed, _ = process.communicate(timeout=seconds)
+    printed, _ = process.communicate(timeout=HANG)
     return process.returncode, printed
 
 
 def wait_for_step(folder: Path, step: int, process: subprocess.Popen[str]) -> None:
     """Wait until a checkpoint of that step or a later one is there."""
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + HANG
     while not any(int(p.stem[5:]) >= step for p in folder.glob("step_*.pt")):
         assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < deadline, "no checkpoint came"
@@ -127,3 +131,10 @@ def assert_same(one: Any, other: Any, place: str = "") -> None:
             assert_same(*pair, f"{place}/{number}")
     else:
         assert one == other, place
+
+
+def assert_ends_like(folder: Path, reference: Path) -> None:
+    """The same weights, optimizer, metrics and best model, and nothing half-written."""
+    assert_same(end_state(folder), end_state(reference))
+    assert_same(end_state(folder, "best.pt")["model"], end_state(reference, "best.pt")["model"])
+    assert not [*folder.glob(".*.partial"), *folder.glob(".*.link")]

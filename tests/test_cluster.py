@@ -31,13 +31,6 @@ def test_a_document_without_a_block_ends_in_one_sentence(tmp_path):
     assert (tmp_path / "plain.md").read_text() == "nothing"
 
 
-def test_every_command_of_the_document_is_a_target():
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    shown = set(re.findall(r"(?:^|`)make ([a-z-]+)", DOCUMENT.read_text("utf-8"), re.MULTILINE))
-    assert {"doctor", "cost", "train", "export"} <= shown
-    assert not [name for name in shown if not re.search(rf"^{name}:", makefile, re.MULTILINE)]
-
-
 def test_the_settings_that_the_document_names_exist():
     named = set(re.findall(r"(?:runtime|optim)\.[a-z_]+", DOCUMENT.read_text("utf-8")))
     assert {"runtime.stage_to", "runtime.reader", "runtime.micro_batches"} <= named

@@ -6,17 +6,13 @@ make_fixtures.sh wrote them, with the code of the commit that README.md names.
 import csv
 import hashlib
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-import mcan
 from attention import Grid
 from data.features.reader import FeatureStore
 from data.vqa.data_folder import DataFolder
@@ -24,12 +20,12 @@ from data.vqa.questions import load_questions
 from mcan.checkpoint import load_checkpoint
 from mcan.evaluation.metric_names import rename_old_metrics
 from mcan.evaluation.trained_model import load_trained
+from tests.small_models import QUIET, find_command, run_here
+from tests.small_runs import without_times
 
 WRITTEN = Path(__file__).parent / "version_0_1"
-ROOT = Path(mcan.__file__).parents[1]
 RUNS = ("discrete", "multimodal")
 CLOSE = ("loss", "learning_rate")
-QUIET = ["runtime.num_threads=1", "runtime.show_progress=false", "runtime.loader_threads=0"]
 MULTIMODAL = [
     "data=custom", "data.root=dataset", "data.answers_more_than=1", "figures=0", *QUIET,
     "model.embedding=4", "model.hidden=4", "model.num_layers=1", "model.num_heads=2",
@@ -53,8 +49,9 @@ def arrays():
 
 
 @pytest.fixture
-def here(tmp_path):
-    """A copy to work in: every path in the files is relative to it."""
+def here(tmp_path, monkeypatch):
+    """A copy, which is the working directory: every path in the files is relative to it."""
+    monkeypatch.chdir(tmp_path)
     for name in ("dataset", "runs"):
         shutil.copytree(WRITTEN / name, tmp_path / name)
     for table in tmp_path.glob("runs/sweep/*/lambda/table.json"):
@@ -62,34 +59,22 @@ def here(tmp_path):
     return tmp_path
 
 
-def run(here, command, *words):
-    """A command in the copy; what it printed."""
-    ended = subprocess.run(
-        [sys.executable, "-m", f"scripts.{command}", *words],
-        cwd=here,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
+def run(command, *words):
+    """What a command prints."""
+    code, printed, error = run_here(find_command(command), *words, quiet=[])
+    assert code == 0, printed + error
+    return printed
 
 
 def read_json(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def without_times(line):
-    return {n: v for n, v in line.items() if "seconds" not in n and "per_second" not in n}
-
-
 def test_a_run_that_was_stopped_in_its_second_epoch_goes_on_to_the_same_end(here, expected, arrays):
     folder = here / "runs" / "multimodal"
     before = load_checkpoint(folder / "last.pt")["progress"]
     assert (before["epoch"], before["step"] > 0) == (2, True)
-    run(here, "train", *MULTIMODAL, "resume=true")
+    run("train", *MULTIMODAL, "resume=true")
     content = load_checkpoint(folder / "last.pt")
     assert content["progress"] == pytest.approx(expected["resumed"]["progress"])
     wanted = {n.removeprefix("resumed/"): a for n, a in arrays.items() if n.startswith("resumed/")}
@@ -113,7 +98,7 @@ def test_a_run_that_was_stopped_in_its_second_epoch_goes_on_to_the_same_end(here
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_best_checkpoint_gives_the_answers_and_the_report_it_gave(here, name):
-    run(here, "evaluate", f"checkpoint=runs/{name}", "split=val", "output=again", *QUIET)
+    run("evaluate", f"checkpoint=runs/{name}", "split=val", "output=again", *QUIET)
     before, now = WRITTEN / "runs" / name / "evaluate", here / "again"
     answers = f"vqa_OpenEnded_mscoco_val2014_{name}_results.json"
     assert {path.name for path in now.iterdir()} == {"val.json", answers}
@@ -160,7 +145,7 @@ def test_a_store_holds_the_same_bits_and_says_the_same_of_itself(expected, array
 def test_a_finished_sweep_is_reported_as_it_was(here, expected):
     table = here / "runs" / "sweep" / "results.csv"
     table.unlink()
-    printed = run(here, "sweep_report", "sweep=runs/sweep").splitlines()
+    printed = run("sweep_report", "sweep=runs/sweep").splitlines()
     assert printed[0].startswith("runs/sweep: 2 of 2 ")
     best = expected["sweep_report"][1].partition(";")[0]  # setting, accuracy and spread
     assert printed[1].startswith(best)
@@ -175,5 +160,5 @@ def test_a_finished_sweep_has_nothing_left_to_do(here):
     (job,) = [j for j in read_json(here / "runs/sweep/sweep.json")["jobs"] if j["name"] == "seed_1"]
     words = [word for word in job["words"] if not word.startswith("seed=")]
     checkpoints = {path: path.stat().st_mtime_ns for path in here.glob("runs/sweep/*/*.pt")}
-    run(here, "sweep", *words, "seed=1,2", "attention.lam=0,1", "sweep.name=sweep", "sweep.folds=2")
+    run("sweep", *words, "seed=1,2", "attention.lam=0,1", "sweep.name=sweep", "sweep.folds=2")
     assert checkpoints == {path: path.stat().st_mtime_ns for path in here.glob("runs/sweep/*/*.pt")}

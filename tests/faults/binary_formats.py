@@ -1,6 +1,7 @@
 """Every binary file format but HDF5: a small valid file, its reader and a check of the result."""
 
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from data.io.archive import extract
 from data.io.images import read_image, upright_size
 from mcan.published.imported_model import load_published
 from mcan.published.weights import from_published
-from tests.faults.text_formats import Format
+from tests.faults.fuzzing import Format
 
 GENERATOR = torch.Generator().manual_seed(0)
 SHAPES = {"conv1.weight": (2, 3, 1, 1), "bn1.weight": (2,), "bn1.bias": (2,)}
@@ -126,22 +127,12 @@ FORMATS = [
     Format("JPEG", "COCO_val2014_000000000007.jpg", make_image, read_any_image, check_image),
     Format("PNG", "7.png", make_image, read_any_image, check_image),
     Format("human map", "7_1.png", make_map, read_human_map, check_human_map),
-    Format(
-        "human map of 16 bits",
-        "7_1.png",
-        lambda path: make_map(path, "I;16"),
-        read_human_map,
-        check_human_map,
-    ),
+    Format("human map of 16 bits", "7_1.png", partial(make_map, depth="I;16"), read_human_map,
+           check_human_map),
     Format(".pth features", "7.pth", make_features, read_features, check_features),
-    Format(
-        ".pth features, legacy format",
-        "7.pth",
-        lambda path: make_features(path, old=True),
-        read_features,
-        check_features,
-    ),
+    Format(".pth features, legacy format", "7.pth", partial(make_features, old=True),
+           read_features, check_features),
     Format("network weights", "R-50.pth", make_network, read_network),
     Format("published MCAN", "epoch13.pkl", make_published, read_published),
     Format("zip archive", "questions.zip", make_archive, read_archive),
-]
+]  # fmt: skip

@@ -1,14 +1,12 @@
 """Fault injection: `make test-faults` runs these tests, `make test` does not."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from data.vqa.data_folder import DataFolder
 from tests.faults.fuzzing import CASES
-from tests.faults.runs import AT_EVERY_STEP, Run
-from tests.small_runs import settings, train_command
+from tests.faults.runs import Run
+from tests.small_runs import AT_EVERY_STEP, settings, train_command
 
 HERE = Path(__file__).parent
 KILLS = pytest.StashKey[list[str]]()
@@ -19,14 +17,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.faults)
-
-
-@pytest.fixture
-def data(small_dataset, tmp_path):
-    """A copy of the dataset without its images."""
-    ignore = shutil.ignore_patterns("images", "human_attention")
-    shutil.copytree(small_dataset, tmp_path / "data", ignore=ignore)
-    return DataFolder(tmp_path / "data")
 
 
 @pytest.fixture

@@ -15,6 +15,18 @@ from data.features.verify import verify_store
 from tests.data.features.sample_features import draw_rows, write_sample
 
 
+def write_nan(path: Path, image_id: int | None = None, row: int = 0) -> int:
+    """Write a NaN into a row of an image, the third by default, and no checksum; the image's id."""
+    with FeatureStore(path) as store:
+        place = 2 if image_id is None else store.image_ids.tolist().index(image_id)
+        first = (int(store.offsets[place]) + row) * store.num_features
+        begin, found = store.header.data_offset, int(store.image_ids[place])
+    with open(path, "r+b") as file:
+        file.seek(begin + 2 * first)
+        file.write(np.float16(np.nan).tobytes())
+    return found
+
+
 def damage(content: bytes, places: np.ndarray, generator: np.random.Generator) -> bytes:
     """Cut, flip, overwrite or shift bytes; `places` are the offsets that may be damaged."""
     damaged = bytearray(content)
@@ -23,9 +35,8 @@ def damage(content: bytes, places: np.ndarray, generator: np.random.Generator) -
     if kind == 0:
         return bytes(damaged[:place])
     if kind == 1:
-        for at in generator.choice(places, generator.integers(1, 5)).tolist():
-            damaged[at] ^= int(generator.integers(1, 256))
-    elif kind == 2:
+        return flip(content, places, generator)
+    if kind == 2:
         piece = generator.bytes(int(generator.integers(1, 9)))
         damaged[place : place + len(piece)] = piece
     else:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 CASES: Counter[str] = Counter()  # tried so far in this session, by what was fuzzed
@@ -33,13 +34,6 @@ class Damage:
         return bytes(damaged[: self.keep])
 
 
-@dataclass(frozen=True)
-class Rejected:
-    """A reader's error message about a file that it rejects."""
-
-    message: str
-
-
 def damages(size: int) -> st.SearchStrategy[Damage]:
     """Truncations, flipped bits, and bytes that are removed, inserted or overwritten."""
     place = st.integers(0, size - 1)
@@ -57,19 +51,43 @@ def damages(size: int) -> st.SearchStrategy[Damage]:
     )
 
 
-def read_or_reject(read: Callable[[Path], Any], path: Path, what: str) -> Any:
-    """The value that a reader returns, or its error message, which must name the file.
+@dataclass(frozen=True)
+class Format:
+    """`make(path)` writes a valid file, `read(path)` reads it, `check(value)` checks the result."""
 
-    An exception that a command would not report as one sentence is a bug in the reader.
-    """
-    CASES[what] += 1
-    with limited_time():
-        try:
-            return read(path)
-        except (ValueError, OSError) as error:
-            message = str(error)
-            assert path.name in message, f"the file is not named: {message}"
-            return Rejected(message)
+    name: str
+    file: str
+    make: Callable[[Path], object]
+    read: Callable[[Path], Any]
+    check: Callable[[Any], object] = lambda value: None
+
+    def read_or_reject(self, path: Path, what: str) -> None:
+        """The file is valid, or the reader's error names it.
+
+        An exception that a command would not report as one sentence is a bug in the reader.
+        """
+        CASES[what] += 1
+        with limited_time():
+            try:
+                value = self.read(path)
+            except (ValueError, OSError) as error:
+                message = str(error)
+                assert path.name in message, f"the file is not named: {message}"
+                return
+        self.check(value)
+
+    def fuzz(self, path: Path, num_cases: int) -> None:
+        """Damage the file at `path`, which is valid, again and again."""
+        valid = path.read_bytes()
+
+        @settings(max_examples=num_cases)
+        @given(damages(len(valid)))
+        def damage_and_read(damage: Damage) -> None:
+            path.unlink()  # a tensor of the previous case may still be mapped
+            path.write_bytes(damage.apply(valid))
+            self.read_or_reject(path, self.name)
+
+        damage_and_read()
 
 
 @contextlib.contextmanager

@@ -12,11 +12,10 @@ from typing import Any
 
 from mcan.checkpoint import load_checkpoint
 from mcan.runtime.stop_request import ASKED
-from tests.small_runs import ROOT, assert_same, end_state, train_command
+from tests.faults import moments
+from tests.small_runs import HANG, ROOT, assert_same, train_command
 
-AT_EVERY_STEP = "runtime.checkpoint_every_minutes=0"
 TRAPPED = "modules=[tests.faults.trap]"
-HANG = 300  # seconds; on a busy machine a run of a few seconds takes a minute
 
 
 def environment(run: str, **variables: str) -> dict[str, str]:
@@ -58,16 +57,19 @@ class Run(subprocess.Popen[str]):
         return self.returncode, printed
 
 
-def launch_trapped(
-    words: list[str],
-    trace: Path,
-    num_processes: int = 1,
-    **trap: Any,
-) -> Run:
+def launch_trapped(words: list[str], trace: Path, num_processes: int = 1, **trap: Any) -> Run:
     """Train with a fault (place=…, passage=…, action=…, rank=…), or only with a trace."""
     trace.unlink(missing_ok=True)
     command = train_command([*words, TRAPPED], num_processes)
     return Run(command, TRAP=json.dumps(trap), TRACE=str(trace))
+
+
+def hold_in_step(words: list[str], trace: Path, passage: int, num_processes: int = 1) -> Run:
+    """Train up to a step and wait there until the run is asked to stop or the trace is removed."""
+    trap = {"place": moments.IN_STEP, "passage": passage, "action": "hold"}
+    process = launch_trapped(words, trace, num_processes, **trap)
+    wait_for(trace, "hold", process)
+    return process
 
 
 def members(run: str) -> dict[int, str]:
@@ -83,8 +85,8 @@ def members(run: str) -> dict[int, str]:
 
 
 def assert_is_over(run: str) -> None:
-    """No process that a run started outlives it by more than five seconds."""
-    deadline = time.monotonic() + 5
+    """No process that a run started stays alive after it."""
+    deadline = time.monotonic() + HANG / 5
     while left := members(run):
         assert time.monotonic() < deadline, f"orphans: {left}"
         time.sleep(0.01)
@@ -108,13 +110,6 @@ def errors_of(printed: str) -> list[str]:
     """The error messages in the output, which must not contain a traceback."""
     assert "Traceback" not in printed, printed
     return [line for line in printed.splitlines() if line.startswith("error: ")]
-
-
-def assert_ends_like(folder: Path, reference: Path) -> None:
-    """The same weights, optimizer, metrics and best model, and nothing half-written."""
-    assert_same(end_state(folder), end_state(reference))
-    assert_same(end_state(folder, "best.pt")["model"], end_state(reference, "best.pt")["model"])
-    assert not [*folder.glob(".*.partial"), *folder.glob(".*.link")]
 
 
 def assert_matches_reference(folder: Path, reference: Path) -> int:

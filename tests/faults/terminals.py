@@ -10,8 +10,8 @@ import threading
 import uuid
 from collections.abc import Sequence
 
-from tests.faults.runs import HANG, assert_is_over, environment, restore_signals
-from tests.small_runs import ROOT
+from tests.faults.runs import assert_is_over, environment, restore_signals
+from tests.small_runs import HANG, ROOT
 
 INTERRUPT = b"\x03"  # Ctrl-C
 

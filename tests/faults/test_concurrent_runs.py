@@ -7,8 +7,8 @@ import tempfile
 import pytest
 
 from mcan.training.run_folder import RunFolder
-from tests.faults.runs import AT_EVERY_STEP, Run, assert_ends_like
-from tests.small_runs import end_state, train_command
+from tests.faults.runs import Run
+from tests.small_runs import AT_EVERY_STEP, HANG, assert_ends_like, end_state, train_command
 
 REJECTED = 2
 
@@ -71,6 +71,6 @@ def test_four_processes_open_a_folder_a_hundred_times(tmp_path, resume):
     for process in processes:
         process.start()
     for process in processes:
-        process.join(60)
+        process.join(HANG)
         assert process.exitcode == 0
     assert list(wins) == [1] * num_rounds

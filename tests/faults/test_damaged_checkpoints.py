@@ -1,16 +1,17 @@
 """Checkpoints with damaged bytes, and valid archives with unexpected contents."""
 
 import copy
+import shutil
+from functools import partial
 
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcan.checkpoint import KIND, load_checkpoint
+from mcan.checkpoint import load_checkpoint
 from mcan.evaluation.trained_model import load_trained
-from tests.faults.fuzzing import Rejected, damages, read_or_reject
-from tests.small_models import train_small
+from tests.faults.fuzzing import Format
+from tests.small_runs import assert_same
 
 UNEXPECTED = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 2**70), st.floats(), st.text(max_size=8),
@@ -19,32 +20,22 @@ UNEXPECTED = st.one_of(
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def checkpoint(small_dataset, tmp_path_factory):
-    run = train_small(
-        small_dataset, tmp_path_factory.mktemp("runs"), "valid", "attention=multimodal"
+def checkpoint_format(run, name, check=lambda trained: None):
+    return Format(name, "best.pt", partial(shutil.copy, run / "best.pt"), load_trained, check)
+
+
+def test_a_damaged_checkpoint_is_rejected_or_has_the_written_weights(
+    multimodal_run, tmp_path_factory
+):
+    weights = load_checkpoint(multimodal_run / "best.pt")["model"]
+    kind = checkpoint_format(
+        multimodal_run,
+        "checkpoints, bytes",
+        lambda trained: assert_same(dict(trained.model.state_dict()), dict(weights)),
     )
-    return run / "best.pt"
-
-
-def assert_same_model(trained, content):
-    for name, tensor in trained.model.state_dict().items():
-        assert torch.equal(tensor, content["model"][name])
-
-
-def test_a_damaged_checkpoint_is_rejected_or_has_the_written_weights(checkpoint, tmp_path_factory):
-    path = tmp_path_factory.mktemp("damaged") / "best.pt"
-    content, valid = load_checkpoint(checkpoint), checkpoint.read_bytes()
-
-    @settings(max_examples=300)
-    @given(damages(len(valid)))
-    def damage_and_load(damage):
-        path.write_bytes(damage.apply(valid))
-        trained = read_or_reject(load_trained, path, "checkpoints, bytes")
-        if not isinstance(trained, Rejected):
-            assert_same_model(trained, content)
-
-    damage_and_load()
+    path = tmp_path_factory.mktemp("damaged") / kind.file
+    kind.make(path)
+    kind.fuzz(path, 300)
 
 
 def list_places(content, place=()):
@@ -70,9 +61,12 @@ def replace(content, place, value, remove):
     return changed
 
 
-def test_a_checkpoint_with_unexpected_contents_is_rejected_or_usable(checkpoint, tmp_path_factory):
-    path = tmp_path_factory.mktemp("unexpected") / "best.pt"
-    content = {"kind": KIND, "format": 1, **load_checkpoint(checkpoint)}
+def test_a_checkpoint_with_unexpected_contents_is_rejected_or_usable(
+    multimodal_run, tmp_path_factory
+):
+    kind = checkpoint_format(multimodal_run, "checkpoints, contents")
+    path = tmp_path_factory.mktemp("unexpected") / kind.file
+    content = load_checkpoint(multimodal_run / "best.pt")
     del content["optimizer"]  # large, and not read here
     places = [place for place in list_places(content) if place]
 
@@ -80,6 +74,6 @@ def test_a_checkpoint_with_unexpected_contents_is_rejected_or_usable(checkpoint,
     @given(st.sampled_from(places), UNEXPECTED, st.booleans())
     def change_and_load(place, value, remove):
         torch.save(replace(content, place, value, remove), path)
-        read_or_reject(load_trained, path, "checkpoints, contents")
+        kind.read_or_reject(path, kind.name)
 
     change_and_load()

@@ -11,15 +11,9 @@ from data.features.reader import FeatureStore
 from data.vqa.data_folder import DataFolder
 from tests.faults import moments
 from tests.faults.disks import Disk, can_forbid_writing, can_mount
-from tests.faults.runs import (
-    AT_EVERY_STEP,
-    Run,
-    assert_ends_like,
-    assert_matches_reference,
-    errors_of,
-)
+from tests.faults.runs import TRAPPED, Run, assert_matches_reference, errors_of
 from tests.small_models import QUIET, listing
-from tests.small_runs import train_command
+from tests.small_runs import AT_EVERY_STEP, assert_ends_like, train_command
 
 FULL = f"cannot be written: {'No space left on device' if can_mount() else 'File too large'}"
 READ_ONLY = "cannot be written: Read-only file system"
@@ -48,6 +42,19 @@ def begin(references, tmp_path):
     return copy
 
 
+def succeed(command):
+    code, printed = Run(command).end()
+    assert code == 0, printed
+
+
+def fail(disk, command, before=None, **state):
+    """The only error of a command on a disk that holds a copy of `before`."""
+    code, printed = disk.run(command, before, **state)
+    assert code == 2, printed
+    (error,) = errors_of(printed)
+    return error
+
+
 def assert_intact(after, before, reference):
     """All checkpoints are unchanged, nothing is half-written, and the newest one is valid."""
     found, kept = listing(after / "run"), listing(before / "run")
@@ -72,15 +79,13 @@ def test_disk_full_while_a_checkpoint_is_written(
     assert len(errors) <= num_processes
     assert "the run continues without curves" in printed or free
     assert_intact(disk.after, before, references[num_processes])
-    code, printed = Run(train_command([*again, f"runs={disk.after}"], num_processes)).end()
-    assert code == 0, printed
+    succeed(train_command([*again, f"runs={disk.after}"], num_processes))
     assert_ends_like(disk.after / "run", references[num_processes])
 
 
 def test_disk_full_when_a_run_starts(words, disk):
     command = train_command([*words, "name=run", f"runs={disk.path}"])
-    code, printed = disk.run(command, free=0)
-    assert (code, errors_of(printed)) == (2, [f"error: {disk.path}/run/config.yaml {FULL}"])
+    assert fail(disk, command, free=0) == f"error: {disk.path}/run/config.yaml {FULL}"
     assert not (disk.after / "run").exists()
 
 
@@ -88,16 +93,12 @@ def test_disk_full_when_a_run_starts(words, disk):
 def test_disk_read_only_while_a_checkpoint_is_written(words, begin, references, disk):
     """The disk turns read-only in the midst of a run, as after an error of its own."""
     words = [*words, "name=run", "resume=true", AT_EVERY_STEP]
-    command = train_command([*words, f"runs={disk.path}", "modules=[tests.faults.trap]"])
+    command = train_command([*words, f"runs={disk.path}", TRAPPED])
     trap = {"place": moments.IN_STEP, "passage": 3, "action": "read-only"}
-    code, printed = disk.run(
-        command,
-        begin(1),
-        TRAP=json.dumps({**trap, "folder": str(disk.path / "run")}),
-        TRACE=str(disk.path.with_name("trace")),
-    )
-    assert code == 2, printed
-    assert errors_of(printed) == [f"error: {disk.path}/run/last.pt {READ_ONLY}"]
+    trap["folder"] = str(disk.path / "run")
+    trace = str(disk.path.with_name("trace"))
+    error = fail(disk, command, begin(1), TRAP=json.dumps(trap), TRACE=trace)
+    assert error == f"error: {disk.path}/run/last.pt {READ_ONLY}"
     assert assert_matches_reference(disk.after / "run", references[1]) == 8  # two steps were saved
 
 
@@ -105,9 +106,8 @@ def test_disk_read_only_while_a_checkpoint_is_written(words, begin, references, 
 def test_resuming_on_a_read_only_disk(words, begin, disk):
     command = train_command([*words, "name=run", "resume=true", f"runs={disk.path}"])
     before = begin(1)
-    code, printed = disk.run(command, before, read_only=True)
-    assert code == 2, printed
-    assert errors_of(printed) == [f"error: {disk.path}/run/.lock: Read-only file system"]
+    error = fail(disk, command, before, read_only=True)
+    assert error == f"error: {disk.path}/run/.lock: Read-only file system"
     assert listing(disk.after) == listing(before)
 
 
@@ -116,9 +116,7 @@ def answered(references, tmp_path_factory):
     """Earlier output of evaluate and export."""
     folder = tmp_path_factory.mktemp("answered")
     for name in ("evaluate", "export"):
-        command = answer_command(name, references[1], folder)
-        code, printed = Run(command).end()
-        assert code == 0, printed
+        succeed(answer_command(name, references[1], folder))
     return folder
 
 
@@ -127,41 +125,31 @@ def answer_command(name, run, folder):
     return [sys.executable, "-m", f"scripts.{name}", *words]
 
 
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [({"free": 0}, FULL), pytest.param({"read_only": True}, READ_ONLY, marks=needs_read_only)],
+    ids=["full", "read-only"],
+)
 @pytest.mark.parametrize("name", ["evaluate", "export"])
-def test_disk_full_while_results_are_written(references, answered, disk, name):
-    code, printed = disk.run(answer_command(name, references[1], disk.path), answered, free=0)
-    assert code == 2, printed
-    (error,) = errors_of(printed)
+def test_disk_full_or_read_only_while_results_are_written(
+    references, answered, disk, name, state, reason
+):
+    error = fail(disk, answer_command(name, references[1], disk.path), answered, **state)
     assert error.startswith(f"error: {disk.path}/{name}/vqa_OpenEnded_mscoco_")
-    assert error.endswith(f"_results.json {FULL}")
-    assert listing(disk.after) == listing(answered)
-
-
-@needs_read_only
-@pytest.mark.parametrize("name", ["evaluate", "export"])
-def test_disk_read_only_while_results_are_written(references, answered, disk, name):
-    command = answer_command(name, references[1], disk.path)
-    code, printed = disk.run(command, answered, read_only=True)
-    assert code == 2, printed
-    (error,) = errors_of(printed)
-    assert error.startswith(f"error: {disk.path}/{name}/vqa_OpenEnded_mscoco_")
-    assert error.endswith(READ_ONLY)
+    assert error.endswith(f"_results.json {reason}")
     assert listing(disk.after) == listing(answered)
 
 
 @pytest.fixture(scope="session")
 def stored(small_dataset, tmp_path_factory):
     """Stores that features and extract made before, and their sources."""
-    folder = tmp_path_factory.mktemp("stored")
-    sources = {"features": tmp_path_factory.mktemp("source") / "pth"}
-    sources["features"].mkdir()
-    sources["extract"] = DataFolder(small_dataset).image_folder("val")
+    folder, pth = (tmp_path_factory.mktemp(name) for name in ("stored", "pth"))
+    sources = {"features": pth, "extract": DataFolder(small_dataset).image_folder("val")}
     for number in range(20):
-        torch.save(torch.randn(1, 64, 8, 10), sources["features"] / f"{number}.pth")
+        torch.save(torch.randn(1, 64, 8, 10), pth / f"{number}.pth")
     for name in sources:
         (folder / name).mkdir()
-        code, printed = Run(store_command(name, sources, folder)).end()
-        assert code == 0, printed
+        succeed(store_command(name, sources, folder))
     return folder, sources
 
 
@@ -169,11 +157,6 @@ def store_command(name, sources, folder):
     source = "source" if name == "features" else "images"
     words = [f"{source}={sources[name]}", f"output={folder / name / 'x.h5'}", "force=true"]
     return [sys.executable, "-m", f"scripts.{name}", *words, "resize=null", "num_threads=2"]
-
-
-def num_row_bytes(store):
-    with FeatureStore(store) as opened:
-        return opened.header.data_bytes
 
 
 # free bytes beside the rows: too few for the rows themselves; for HDF5's metadata; for the last of
@@ -192,14 +175,12 @@ def test_disk_full_while_a_store_is_written(stored, disk, tmp_path, name, spare,
     before, sources = tmp_path / "before", stored[1]
     shutil.copytree(stored[0] / name, before / name)
     old = (before / name / "x.h5").read_bytes()
-    free = num_row_bytes(before / name / "x.h5") + spare
-    code, printed = disk.run(store_command(name, sources, disk.path), before, free=free)
-    assert code == 2, printed
-    (error,) = errors_of(printed)
+    with FeatureStore(before / name / "x.h5") as store:
+        free = store.header.data_bytes + spare
+    error = fail(disk, store_command(name, sources, disk.path), before, free=free)
     assert error.startswith(f"error: {disk.path}/{name}/{named}")
     assert (disk.after / name / "x.h5").read_bytes() == old
-    code, printed = Run(store_command(name, sources, disk.after)).end()
-    assert code == 0, printed
+    succeed(store_command(name, sources, disk.after))
     assert (disk.after / name / "x.h5").read_bytes() == old
     assert [each.name for each in (disk.after / name).iterdir()] == ["x.h5"]
 
@@ -207,10 +188,7 @@ def test_disk_full_while_a_store_is_written(stored, disk, tmp_path, name, spare,
 @needs_read_only
 @pytest.mark.parametrize("name", ["features", "extract"])
 def test_disk_read_only_while_a_store_is_written(stored, disk, name):
-    command = store_command(name, stored[1], disk.path)
-    code, printed = disk.run(command, stored[0], read_only=True)
-    assert code == 2, printed
-    (error,) = errors_of(printed)
+    error = fail(disk, store_command(name, stored[1], disk.path), stored[0], read_only=True)
     assert error.startswith(f"error: {disk.path}/{name}/x.h5")
     assert error.endswith("Read-only file system")
     assert listing(disk.after) == listing(stored[0])

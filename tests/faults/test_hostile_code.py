@@ -7,21 +7,9 @@ import pickle
 import pytest
 import torch
 
-from mcan.checkpoint import KIND, load_checkpoint, save_checkpoint
-from scripts import (
-    ask,
-    evaluate,
-    export,
-    extract,
-    features,
-    figures,
-    gallery,
-    human_attention,
-    import_mcan,
-    select_lambda,
-    train,
-)
-from tests.small_models import run_here, train_small
+from mcan.checkpoint import KIND, load_checkpoint
+from scripts import evaluate, train
+from tests.small_models import copy_checkpoint, find_command, read_error, run_here
 from tests.small_runs import ROOT, settings
 
 PACKAGES = ("attention", "mcan", "data", "figures", "configs", "scripts")
@@ -78,11 +66,6 @@ def test_the_payload_works(tmp_path):
     assert (tmp_path / "ran").is_dir()
 
 
-@pytest.fixture(scope="module")
-def run(small_dataset, tmp_path_factory):
-    return train_small(small_dataset, tmp_path_factory.mktemp("runs"), "mm", "attention=multimodal")
-
-
 def make_hostile(path, kind):
     """A file whose pickle creates the folder `ran` beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -94,31 +77,31 @@ def make_hostile(path, kind):
     return path
 
 
+ONE, LIST = "checkpoint={path}", "checkpoints=[{path}]"
 TAKE_CHECKPOINTS = {
-    "evaluate": (evaluate.main, "checkpoint={path}"),
-    "export": (export.main, "checkpoint={path}"),
-    "lambda": (select_lambda.main, "checkpoint={path}"),
-    "human-attention": (human_attention.main, "checkpoints=[{path}]"),
-    "figures": (figures.main, "checkpoints=[{path}]"),
-    "gallery": (gallery.main, "checkpoints=[{path}]"),
-    "ask": (ask.main, "checkpoint={path} image={image} question=what"),
-    "import-mcan": (import_mcan.main, "checkpoint={path} output={folder}/out.pt"),
-    "extract": (extract.main, "images={images} output={folder}/out.h5 backbone=r50 weights={path}"),
-    "features": (features.main, "source={folder} output={folder}/../out.h5"),
+    **dict.fromkeys(("evaluate", "export", "select_lambda"), ONE),
+    **dict.fromkeys(("human_attention", "figures", "gallery"), LIST),
+    "ask": f"{ONE} image={{image}} question=what",
+    "import_mcan": f"{ONE} output={{folder}}/out.pt",
+    "extract": "images={images} output={folder}/out.h5 backbone=r50 weights={path}",
+    "features": "source={folder} output={folder}/../out.h5",
 }
+INVALID = "is not a valid checkpoint"
+REASONS = {"import_mcan": "would run posix.mkdir", "extract": "7.pth", "features": "7.pth"}
 
 
 @pytest.mark.parametrize("kind", ["archive", "old file", "bare pickle"])
 @pytest.mark.parametrize("name", TAKE_CHECKPOINTS)
 def test_no_command_executes_a_payload(small_dataset, tmp_path, name, kind):
     path = make_hostile(tmp_path / "files" / "7.pth", kind)
-    main, words = TAKE_CHECKPOINTS[name]
     images = small_dataset / "images" / "val2014"
     places = {"path": path, "folder": path.parent, "images": images}
-    places["image"] = next(images.iterdir())
-    code, printed, error = run_here(main, *words.format(**places).split(), quiet=[])
+    words = TAKE_CHECKPOINTS[name].format(**places, image=next(images.iterdir())).split()
+    code, printed, error = run_here(find_command(name), *words, quiet=[])
     assert (code, printed) == (2, ""), error
-    assert "7.pth" in error.splitlines()[-1]
+    sentence = error.splitlines()[-1]  # a progress bar may be left of it
+    assert "7.pth" in sentence
+    assert REASONS.get(name, INVALID) in sentence or (name, kind) == ("import_mcan", "bare pickle")
     assert "Traceback" not in error
     assert [each.name for each in path.parent.iterdir()] == ["7.pth"]
 
@@ -128,8 +111,7 @@ def test_no_training_run_executes_a_payload(small_dataset, tmp_path, how):
     path = make_hostile(tmp_path / "runs" / "old" / "step_00000009.pt", "archive")
     more = ["name=old", "resume=true"] if how == "resume" else ["name=new", f"init_from={path}"]
     words = settings(small_dataset, tmp_path / "runs", *more)
-    code, _, error = run_here(train.main, *words, quiet=[])
-    assert code == 2
+    error = read_error(train.main, *words, quiet=[])
     assert "step_00000009.pt is not a valid checkpoint" in error
     assert not path.with_name("ran").exists()
 
@@ -146,11 +128,12 @@ HOSTILE_SETTINGS = {
 def make_hostile_checkpoint(run, path, **options):
     """A checkpoint whose stored config and head options try to execute code."""
     content = load_checkpoint(run / "best.pt")
-    content["config"] = {**content["config"], **HOSTILE_SETTINGS}
-    content["attention"] = {**content["attention"], **options}
-    path.parent.mkdir(parents=True)
-    save_checkpoint(path, {key: content[key] for key in content if key not in ("kind", "format")})
-    return path
+    return copy_checkpoint(
+        run / "best.pt",
+        path,
+        config={**content["config"], **HOSTILE_SETTINGS},
+        attention={**content["attention"], **options},
+    )
 
 
 @pytest.fixture
@@ -164,8 +147,10 @@ def ran(tmp_path, monkeypatch):
     return tmp_path / "ran"
 
 
-def test_the_config_inside_a_checkpoint_is_neither_imported_nor_resolved(run, ran, tmp_path):
-    path = make_hostile_checkpoint(run, tmp_path / "hostile" / "best.pt")
+def test_the_config_inside_a_checkpoint_is_neither_imported_nor_resolved(
+    multimodal_run, ran, tmp_path
+):
+    path = make_hostile_checkpoint(multimodal_run, tmp_path / "hostile" / "best.pt")
     code, printed, error = run_here(evaluate.main, f"checkpoint={path}", f"output={tmp_path / 'o'}")
     assert code == 0, error
     assert not ran.exists()
@@ -178,20 +163,18 @@ def test_the_config_inside_a_checkpoint_is_neither_imported_nor_resolved(run, ra
     [{"_target_": "payload_module.run"}, {"lam": "${oc.env:FAULTS_SECRET}"}, {"name": "payload"}],
     ids=str,
 )
-def test_head_options_inside_a_checkpoint_run_nothing(run, ran, tmp_path, options):
-    path = make_hostile_checkpoint(run, tmp_path / "hostile" / "best.pt", **options)
-    code, printed, error = run_here(evaluate.main, f"checkpoint={path}")
-    assert (code, printed) == (2, "")
-    assert error.startswith("error: ")
+def test_head_options_inside_a_checkpoint_run_nothing(multimodal_run, ran, tmp_path, options):
+    path = make_hostile_checkpoint(multimodal_run, tmp_path / "hostile" / "best.pt", **options)
+    error = read_error(evaluate.main, f"checkpoint={path}")
     assert "best.pt" in error
     assert "taken-from-the-environment" not in error
     assert not ran.exists()
 
 
 def test_a_resumed_run_neither_imports_nor_resolves_its_checkpoints_config(
-    run, ran, small_dataset, tmp_path
+    multimodal_run, ran, small_dataset, tmp_path
 ):
-    make_hostile_checkpoint(run, tmp_path / "runs" / "old" / "step_00000009.pt")
+    make_hostile_checkpoint(multimodal_run, tmp_path / "runs" / "old" / "step_00000009.pt")
     words = settings(small_dataset, tmp_path / "runs", "name=old", "resume=true", "optim.epochs=1")
     code, _, error = run_here(train.main, *words, quiet=[])
     assert code == 0, error

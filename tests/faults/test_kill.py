@@ -9,15 +9,13 @@ import pytest
 
 from tests.faults import moments
 from tests.faults.runs import (
-    AT_EVERY_STEP,
-    assert_ends_like,
     assert_is_over,
     assert_matches_reference,
     launch_trapped,
     read_trace,
     wait_for,
 )
-from tests.small_runs import kill
+from tests.small_runs import AT_EVERY_STEP, assert_ends_like, kill
 
 # place, and how often it is reached after the start; each run resumes the one killed before
 MOMENTS = [

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,24 +30,18 @@ from tests.data.vqa.official_files import (
     write_annotations,
     write_questions,
 )
+from tests.faults.fuzzing import Format
 
 TEXTS = ["What is it?", "Is the man's hat red?", "Où est l’été – 東京?", "how many?"]
 ANSWERS = ["yes", "no", "2", "été"]
 
 
-@dataclass(frozen=True)
-class Format:
-    """`make(path)` writes a valid file, `read(path)` reads it, `check(value)` checks the result."""
-
-    name: str
-    file: str
-    make: Callable[[Path], object]
-    read: Callable[[Path], Any]
-    check: Callable[[Any], object] = lambda value: None
-
-
 def write_text(text: str) -> Callable[[Path], object]:
     return lambda path: path.write_text(text, encoding="utf-8")
+
+
+def make_questions(path: Path) -> object:
+    return write_questions(path, [make_question(n, text) for n, text in enumerate(TEXTS)])
 
 
 def make_annotations(path: Path) -> object:
@@ -126,93 +119,44 @@ JOURNAL = '{"source": "a", "num_features": 5}\n' + "".join(f"{n} {n * n}\n" for 
 REPORT = json.dumps({"accuracy": 51.2, "rows": [{"lam": 0.5, "k_max": 4}]})
 CONFIG = "optim:\n  epochs: 2\n  batch_size: 6\ndata:\n  root: ${oc.env:HOME}\nseed: 1\n"
 
-FORMATS = [
-    Format(
-        "questions",
-        "questions.json",
-        lambda path: write_questions(path, [make_question(n, t) for n, t in enumerate(TEXTS)]),
-        lambda path: load_questions([path]),
-        check_questions,
-    ),
-    Format(
-        "annotations",
-        "annotations.json",
-        make_annotations,
-        lambda path: load_annotations([path]),
-        check_annotations,
-    ),
-    Format("results", "results.json", make_results, load_results),
-    Format(
-        "written results",
-        "results.json",
-        make_results,
-        lambda path: check_results(path, np.arange(4), set(ANSWERS), "questions"),
-    ),
-    Format(
-        "vocabulary",
-        "vocabulary.json",
-        lambda path: Vocabulary(WORDS).save(path),
-        lambda path: Vocabulary.load(path).words,
-        same_as(WORDS),
-    ),
-    Format(
-        "answer list",
-        "answers.json",
-        lambda path: AnswerList(ANSWERS, 8).save(path),
-        lambda path: AnswerList.load(path).words,
-        same_as(tuple(ANSWERS)),
-    ),
-    Format("GloVe", "glove.txt", write_text(GLOVE), read_embeddings, check_embeddings),
-    Format("metrics", "metrics.jsonl", write_text(METRICS), read_metrics, is_list_of_lines),
-    Format(
-        "metrics of a report",
-        "metrics.jsonl",
-        write_text(METRICS),
-        lambda path: Run("a", 1, path.parent, ()).metrics(),
-        is_list_of_lines,
-    ),
-    Format(
-        "shapes_metadata.json",
-        "shapes_metadata.json",
-        write_text(json.dumps(BACKGROUNDS)),
-        lambda path: read_question_metadata(DataFolder(path.parent)),
-    ),
-    Format("manifest", "store.h5", write_text(MANIFEST), lambda path: parse_manifest(path)),
-    Format(
-        "record of a scan",
-        "store.h5.scan",
-        lambda path: save_scan(path, Path("a"), SCAN),
-        lambda path: recall_scan(path, Path("a")),
-    ),
-    Format("journal", "store.h5.journal", write_text(JOURNAL), read_journal, check_journal),
-    Format(
-        "note of a download",
-        "a.zip.part.json",
-        write_text('{"validator": "\\"one\\""}'),
-        lambda path: read_validator(path.with_suffix("")),
-    ),
-    Format(
-        "numbered words",
-        "tokens.json",
-        write_text(NUMBERS),
-        lambda path: order(read_json(path), str(path), "words", len(WORDS)),
-    ),
-    Format(
-        "numbered questions",
-        "questions.json",
-        lambda path: write_questions(path, [make_question(n, t) for n, t in enumerate(TEXTS)]),
-        lambda path: number_words([str(path)], 16),
-    ),
-    Format("report", "val.json", write_text(REPORT), read_report),
-    Format(
-        "config of a run",
-        "config.yaml",
-        write_text(CONFIG),
-        lambda path: Run("a", 1, path.parent, ()).config(),
-        has_settings,
-    ),
-]
-
 
 def parse_manifest(path: Path) -> Manifest:
     return Manifest.parse(path.read_bytes().decode("utf-8", "replace"), path)
+
+
+def of_run(path: Path) -> Run:
+    return Run("a", 1, path.parent, ())
+
+
+FORMATS = [
+    Format("questions", "questions.json", make_questions, lambda path: load_questions([path]),
+           check_questions),
+    Format("annotations", "annotations.json", make_annotations,
+           lambda path: load_annotations([path]), check_annotations),
+    Format("results", "results.json", make_results, load_results),
+    Format("written results", "results.json", make_results,
+           lambda path: check_results(path, np.arange(4), set(ANSWERS), "questions")),
+    Format("vocabulary", "vocabulary.json", lambda path: Vocabulary(WORDS).save(path),
+           lambda path: Vocabulary.load(path).words, same_as(WORDS)),
+    Format("answer list", "answers.json", lambda path: AnswerList(ANSWERS, 8).save(path),
+           lambda path: AnswerList.load(path).words, same_as(tuple(ANSWERS))),
+    Format("GloVe", "glove.txt", write_text(GLOVE), read_embeddings, check_embeddings),
+    Format("metrics", "metrics.jsonl", write_text(METRICS), read_metrics, is_list_of_lines),
+    Format("metrics of a report", "metrics.jsonl", write_text(METRICS),
+           lambda path: of_run(path).metrics(), is_list_of_lines),
+    Format("shapes_metadata.json", "shapes_metadata.json", write_text(json.dumps(BACKGROUNDS)),
+           lambda path: read_question_metadata(DataFolder(path.parent))),
+    Format("manifest", "store.h5", write_text(MANIFEST), parse_manifest),
+    Format("record of a scan", "store.h5.scan", lambda path: save_scan(path, Path("a"), SCAN),
+           lambda path: recall_scan(path, Path("a"))),
+    Format("journal", "store.h5.journal", write_text(JOURNAL), read_journal, check_journal),
+    Format("note of a download", "a.zip.part.json", write_text('{"validator": "\\"one\\""}'),
+           lambda path: read_validator(path.with_suffix(""))),
+    Format("numbered words", "tokens.json", write_text(NUMBERS),
+           lambda path: order(read_json(path), str(path), "words", len(WORDS))),
+    Format("numbered questions", "questions.json", make_questions,
+           lambda path: number_words([str(path)], 16)),
+    Format("report", "val.json", write_text(REPORT), read_report),
+    Format("config of a run", "config.yaml", write_text(CONFIG),
+           lambda path: of_run(path).config(), has_settings),
+]  # fmt: skip

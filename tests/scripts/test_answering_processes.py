@@ -1,34 +1,43 @@
-"""One process, two or three: evaluate, export and lambda write the same digits."""
+"""One process, two or three: every command that answers questions writes the same digits."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from data.vqa.data_folder import DataFolder
 from mcan.runtime.distributed import World
 from scripts.evaluate import evaluate
 from scripts.export import export
+from scripts.human_attention import compare_with_people
 from scripts.select_lambda import select_lambda
 from tests.mcan.runtime.together import run_together
+from tests.scripts.test_human_attention import spoil_map
 from tests.small_models import compose, listing
 
-WORK = {"evaluate": evaluate, "export": export, "select_lambda": select_lambda}
 # 60 questions in batches of 7: the processes get unequal parts, and the last batches are small
-OPTIONS = {
-    "evaluate": ["attention.lam=0.3"],
-    "export": [],
-    "select_lambda": ["grid.count=2", "folds=3"],
+COMMANDS = {
+    "evaluate": (evaluate, "checkpoint={run} attention.lam=0.3"),
+    "export": (export, "checkpoints=[{run},{other}]"),
+    "select_lambda": (select_lambda, "checkpoint={run} grid.count=2 folds=3"),
+    "human_attention": (compare_with_people, "checkpoints=[{run},{other}] resamples=100"),
 }
 CHANGING = {"validation_questions_per_second", "num_processes"}
 
 
 def answer_all(world: World, run: Path, other: Path, folder: Path) -> None:
     """Every command, into a folder of its own."""
-    for name, work in WORK.items():
-        words = [f"checkpoint={run}", f"output={folder / name}", *OPTIONS[name]]
-        if name == "export":
-            words = [f"checkpoints=[{run},{other}]", *words[1:]]
-        work(compose(name, [*words, "runtime.evaluation_batch_size=7"]), world)
+    for name, (work, words) in COMMANDS.items():
+        overrides = [*words.format(run=run, other=other).split(), f"output={folder / name}"]
+        work(compose(name, [*overrides, "runtime.evaluation_batch_size=7"]), world)
+
+
+def read_sentence(world: World, words: list[str]) -> str:
+    """The error that a comparison with people ends with."""
+    with pytest.raises(ValueError, match="is not a readable image") as error:
+        compare_with_people(compose("human_attention", words), world)
+    return str(error.value)
 
 
 def stable(folder: Path) -> dict[str, bytes]:
@@ -42,19 +51,29 @@ def stable(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.filterwarnings("ignore:a constant image")
-def test_any_number_of_processes_writes_the_same_files(peaky_run, discrete_run, tmp_path):
+def test_any_number_of_processes_writes_the_same_files_and_ends_alike_at_a_broken_map(
+    peaky_run, discrete_run, small_dataset, tmp_path
+):
     folders = [tmp_path / f"by_{size}" for size in (1, 2, 3)]
     jobs = [  # the largest first: no process waits for others to begin
         (size, answer_all, (peaky_run, discrete_run, folders[size - 1])) for size in (3, 2, 1)
     ]
+    copy = DataFolder(shutil.copytree(small_dataset, tmp_path / "copy"))
+    expected = spoil_map(copy)  # its question is read by the second process alone
+    broken = [f"checkpoints=[{discrete_run}]", f"data.root={copy.root}", f"output={tmp_path}/out"]
     (tmp_path / "exchange").mkdir()
-    run_together(jobs, tmp_path / "exchange")
+    *_, errors = run_together([*jobs, (2, read_sentence, (broken,))], tmp_path / "exchange")
+    assert errors[0] == errors[1]
+    assert expected in errors[0]
+    assert not (tmp_path / "out").exists()
     alone = stable(folders[0])
     assert set(alone) == {
         "evaluate/val.json",
         "evaluate/vqa_OpenEnded_mscoco_val2014_peaky_results.json",
         "export/vqa_OpenEnded_mscoco_test2015_peaky+discrete_results.json",
         "export/vqa_OpenEnded_mscoco_test-dev2015_peaky+discrete_results.json",
+        "human_attention/val.csv",
+        "human_attention/val.json",
         "select_lambda/table.csv",
         "select_lambda/table.json",
         "select_lambda/table.png",

@@ -49,27 +49,6 @@ def test_settings_reach_the_count(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("gpus=[128]", "more GPUs than questions"),
-        ("gpus=[]", "gpus is []"),
-        ("assume.utilisation=2", "assume.utilisation must be a number > 0 and <= 1"),
-        ("assume.disk=0", "assume.disk must be a number > 0"),
-        ("grid=[4]", "grid must be a list of 2"),
-        ("words=0", "words must be a whole number >= 1"),
-        ("runtime.precision=int8", "precision must be"),
-        ("model.num_heads=5", "model.num_heads must divide"),
-    ],
-)
-def test_a_mistake_ends_in_one_sentence(override, message):
-    code, printed, error = cost(override)
-    assert code == 2
-    assert message in error
-    assert error.count("\n") == 1
-    assert printed == ""
-
-
-@pytest.mark.parametrize(
     ("counted", "num_gpus", "feature_bytes", "seconds", "limit"),
     [
         ({"flops": 10**12}, 1, 0, 2.0, "compute"),

@@ -14,7 +14,7 @@ from mcan.evaluation.evaluation_split import open_evaluation_split
 from mcan.evaluation.evaluator import evaluate_split
 from mcan.evaluation.trained_model import load_trained
 from scripts import evaluate, select_lambda
-from tests.small_models import compose, listing, run_here
+from tests.small_models import compose, run_here
 from tests.small_runs import ALONE
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
@@ -119,35 +119,3 @@ def test_there_is_a_picture(selected):
     for color in ("0072B2", "D55E00", "009E73", "CC79A7"):  # a line and an area of each k
         wanted = [int(color[n : n + 2], 16) for n in (0, 2, 4)]
         assert (np.abs(pixels.astype(int) - wanted).max(-1) < 12).sum() > 20, color
-
-
-def test_a_head_without_a_penalty_is_rejected(discrete_run):
-    before = listing(discrete_run)
-    code, printed, error = run_here(select_lambda.main, f"checkpoint={discrete_run}")
-    assert (code, printed) == (2, "")
-    assert "was trained with discrete attention, which has no λ to select" in error
-    assert error.count("\n") == 1
-    assert listing(discrete_run) == before
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["folds=1"], "folds is 1, expected 2 to 12"),
-        (["folds=13"], "folds is 13, expected 2 to 12"),
-        (["grid.low=0"], "expected 0 < low"),
-        (["grid.low=60"], "expected 0 < low"),
-        (["grid.count=0", "grid.extra=[]"], "the grid of λ is empty"),
-        (["grid.extra=[-1]"], "every entry of grid.extra must be a number >= 0, not -1"),
-        (["grid.nope=1"], "there is no setting 'grid.nope'"),
-        (["split=test"], "split=test has no accuracy"),
-        (["attention.lam=1"], "attention.lam is what is selected"),
-    ],
-)
-def test_a_mistake_ends_in_one_sentence_and_writes_nothing(peaky_run, words, message):
-    before = listing(peaky_run)
-    code, printed, error = run_here(select_lambda.main, f"checkpoint={peaky_run}", *words)
-    assert (code, printed) == (2, "")
-    assert message in error
-    assert error.count("\n") == 1
-    assert listing(peaky_run) == before

@@ -134,7 +134,7 @@ def interrupted(words):
 @pytest.fixture(scope="module")
 def swept(interrupted, words):
     """The same sweep, started again: folder, code and words."""
-    return interrupted[0], *finish(start_sweep(words), 400)
+    return interrupted[0], *finish(start_sweep(words))
 
 
 def test_an_interrupted_sweep_says_so_and_leaves_a_report(interrupted):
@@ -196,7 +196,7 @@ def test_a_third_start_tries_the_failed_jobs_alone_and_the_report_needs_no_start
     folder, _, _ = swept
     done = [folder / f"peak_0.001-seed_{seed}" for seed in (1, 2)]
     before = [listing(path) for path in done]
-    code, printed = finish(start_sweep(words), 200)
+    code, printed = finish(start_sweep(words))
     assert code == 1
     assert "4 runs, 2 of them there already" in printed
     assert printed.count(": trains") + printed.count(": resumes") == 2

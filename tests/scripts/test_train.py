@@ -4,7 +4,6 @@ import io
 import re
 import shutil
 import signal
-import sys
 
 import numpy as np
 import pytest
@@ -12,34 +11,24 @@ import torch
 from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from data.text.vocabulary import Vocabulary
 from data.vqa.data_folder import DataFolder
 from data.vqa.question_only import score_question_only
-from mcan.checkpoint import load_checkpoint, save_checkpoint
+from mcan.checkpoint import load_checkpoint
 from mcan.training.trackers.attention_samples import NUM_SAMPLES, PIXELS
 from scripts import train
+from tests.faults.runs import hold_in_step
+from tests.small_models import listing, read_error, run_here
 from tests.small_runs import (
+    AT_EVERY_STEP,
     ROOT,
+    assert_ends_like,
     assert_same,
     end_state,
-    finish,
-    kill,
     settings,
-    start,
     train_here,
-    wait_for_step,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
-
-AT_EVERY_STEP = "runtime.checkpoint_every_minutes=0"
-
-
-@pytest.fixture(autouse=True)
-def _same_threads_afterwards():
-    num_threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(num_threads)
 
 
 @pytest.fixture(scope="module")
@@ -61,32 +50,6 @@ def reference(words, runs):
     return runs / "reference"
 
 
-@pytest.fixture
-def command(monkeypatch, capsys):
-    """Run the command in this process: exit code and error."""
-
-    def run(*overrides):
-        monkeypatch.setattr(sys, "argv", ["train", *overrides])
-        try:
-            train.main()
-        except SystemExit as stop:
-            return stop.code, capsys.readouterr().err
-        return 0, capsys.readouterr().err
-
-    return run
-
-
-def assert_ends_like(folder, reference):
-    assert_same(end_state(folder), end_state(reference))
-    assert_same(end_state(folder, "best.pt")["model"], end_state(reference, "best.pt")["model"])
-    assert not [*folder.glob(".*.partial"), *folder.glob(".*.link")]
-
-
-def progress_of(folder):
-    newest = max(folder.glob("step_*.pt"))
-    return load_checkpoint(newest)["progress"]
-
-
 def test_a_run_leaves_its_config_metrics_and_checkpoints(reference):
     names = {path.name for path in reference.iterdir()}
     assert names >= {"config.yaml", "metrics.jsonl", "tensorboard", "last.pt", "best.pt"}
@@ -103,47 +66,21 @@ def test_a_run_leaves_its_config_metrics_and_checkpoints(reference):
 
 @pytest.mark.parametrize(
     ("number", "code"),
-    [
-        (signal.SIGKILL, -signal.SIGKILL),
-        (signal.SIGTERM, 75),
-        (signal.SIGUSR1, 75),
-    ],
+    [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 75), (signal.SIGUSR1, 75)],
 )
 def test_a_run_interrupted_in_an_epoch_resumes_to_the_same_bits(
     words, runs, reference, number, code
 ):
     """kill -9, or a request to stop, which has an exit code of its own."""
     name = f"interrupted_{number.name}"
-    folder = runs / name
-    process = start([*words, f"name={name}", AT_EVERY_STEP])
-    wait_for_step(folder, 4, process)
+    process = hold_in_step([*words, f"name={name}", AT_EVERY_STEP], runs / f"{name}.trace", 6)
     process.send_signal(number)
-    ended, printed = finish(process)
+    ended, printed = process.end()
     assert ended == code, printed
-    assert progress_of(folder)["step"] > 0
-    assert progress_of(folder)["global_step"] < end_state(reference)["progress"]["global_step"]
+    newest = max((runs / name).glob("step_*.pt"))
+    assert 5 <= load_checkpoint(newest)["progress"]["step"] <= 8
     train_here([*words, f"name={name}", "resume=true"])
-    assert_ends_like(folder, reference)
-
-
-def test_two_processes_killed_then_stopped_resume_to_the_same_bits(words, runs):
-    """kill -9 of all, then SIGTERM to torchrun, then to the end."""
-    code, printed = finish(start([*words, "name=two"], num_processes=2))
-    assert code == 0, printed
-    folder, again = runs / "two_interrupted", [*words, "name=two_interrupted", AT_EVERY_STEP]
-    process = start(again, num_processes=2)
-    wait_for_step(folder, 4, process)
-    kill(process)
-    killed_at = progress_of(folder)["global_step"]
-    process = start([*again, "resume=true"], num_processes=2)
-    wait_for_step(folder, killed_at + 4, process)
-    process.terminate()
-    finish(process)
-    stopped_at = progress_of(folder)["global_step"]
-    assert killed_at < stopped_at < progress_of(runs / "two")["global_step"]
-    code, printed = finish(start([*again, "resume=true"], num_processes=2))
-    assert code == 0, printed
-    assert_ends_like(folder, runs / "two")
+    assert_ends_like(runs / name, reference)
 
 
 def test_a_run_killed_before_its_first_checkpoint_starts_again(words, runs, reference):
@@ -159,39 +96,27 @@ def test_a_finished_run_resumes_to_itself(words, runs, reference):
     assert_ends_like(runs / "finished", reference)
 
 
-def test_an_existing_run_is_not_touched_without_resume(words, reference, command):
-    before = {path: (path.stat().st_mtime_ns, path.stat().st_ino) for path in reference.rglob("*")}
-    code, error = command(*words, "name=reference")
-    assert code == 2
-    assert "reference exists already: continue it with resume=true" in error
-    after = {path: (path.stat().st_mtime_ns, path.stat().st_ino) for path in reference.rglob("*")}
-    assert before == after
-
-
-def test_of_two_processes_in_one_folder_exactly_one_goes_on(words, runs):
-    rivals = [start([*words, "name=rivals", "optim.epochs=1"]) for _ in range(2)]
-    codes, printed = zip(*(finish(process) for process in rivals), strict=True)
-    assert sorted(codes) == [0, 2], printed
-    assert "exists already" in printed[codes.index(2)]
-    assert len(end_state(runs / "rivals")["metrics"]) == 1
-
-
 @pytest.mark.parametrize(
-    ("change", "named"),
+    ("more", "message"),
     [
-        ("attention=discrete", "attention.name=multimodal, not discrete"),
-        ("model.hidden=8", "model.hidden="),
-        ("seed=2", "seed="),
-        ("optim=paper", "optim."),
+        ([], "reference exists already: continue it with resume=true"),
+        (["resume=true", "model.hidden=8"], "the run to resume was started with model.hidden="),
+        (["resume=true", "seed=2"], "the run to resume was started with seed="),
+        (["resume=true", "optim=paper"], "the run to resume was started with optim."),
+        (
+            ["resume=true", "attention=discrete"],
+            "the run to resume was started with attention.name=multimodal, not discrete",
+        ),
     ],
 )
-def test_a_run_does_not_go_on_with_other_settings(words, runs, reference, command, change, named):
-    before = end_state(reference)
-    kept = [w for w in words if not (change == "attention=discrete" and w.startswith("attention"))]
-    code, error = command(*kept, "name=reference", "resume=true", change)
-    assert code == 2
-    assert f"the run to resume was started with {named}" in error
-    assert_same(end_state(reference), before)
+def test_an_existing_run_is_not_touched_without_resume_or_with_other_settings(
+    words, reference, more, message
+):
+    before = listing(reference)
+    kept = [w for w in words if not (w.startswith("attention") and "attention=discrete" in more)]
+    error = read_error(train.main, *kept, "name=reference", *more, quiet=[])
+    assert message in error
+    assert listing(reference) == before
 
 
 def test_a_resumed_run_may_have_more_epochs_and_tensorboard_keeps_the_first(words, runs, reference):
@@ -257,30 +182,27 @@ def test_scheduled_values_are_in_force_in_their_epoch(words, runs, reference):
     assert constant["lines"][1]["loss"] != scheduled["lines"][1]["loss"]
 
 
-def test_numbers_that_overflow_end_the_run_and_name_the_step(words, runs, command):
-    code, error = command(*words, "name=wild", "optim.rate.peak=1e30", AT_EVERY_STEP)
+def test_numbers_that_overflow_end_the_run_and_name_the_step(words, runs):
+    words = [*words, "name=wild", "optim.rate.peak=1e30", AT_EVERY_STEP]
+    code, _, error = run_here(train.main, *words, quiet=[])
     assert code == 2
     assert "is not finite (questions: " in error
     weights = load_checkpoint(runs / "wild" / "last.pt")["model"]
     assert all(weight.isfinite().all() for weight in weights.values())
 
 
-def test_a_run_of_no_epochs_is_rejected_and_leaves_no_folder(words, runs, command):
-    code, error = command(*words, "name=none", "optim.epochs=0")
+def test_word_vectors_of_another_width_name_the_setting_that_fits(words, runs, tmp_path):
+    glove = tmp_path / "glove.txt"
+    glove.write_text("circle 0.1 0.2 0.3\nred 0.3 0.2 0.1\n")
+    code, _, error = run_here(train.main, *words, f"glove={glove}", "name=narrow", quiet=[])
     assert code == 2
-    assert "optim.epochs must be a whole number >= 1, not 0" in error
-    assert not (runs / "none").exists()
+    expected = f"error: {glove} has vectors of 3 numbers and the model takes 8"
+    assert error.endswith(f"{expected}; add model.embedding=3\n")
+    assert not (runs / "narrow").exists()
 
 
-@pytest.fixture(scope="module")
-def discrete(small_dataset, runs):
-    """A model trained with discrete attention."""
-    words = settings(small_dataset, runs, "attention=discrete", "name=discrete", "optim.epochs=1")
-    train_here([word for word in words if word not in ("attention.num_restarts=1",)])
-    return runs / "discrete" / "last.pt"
-
-
-def test_fine_tuning_starts_from_the_weights_of_another_head(words, runs, discrete):
+def test_fine_tuning_starts_from_the_weights_of_another_head(words, runs, discrete_run):
+    discrete = discrete_run / "last.pt"
     still = [*words, f"init_from={discrete}", "optim.epochs=1", "optim.rate.peak=0"]
     train_here([*still, "name=still"])
     before, after = load_checkpoint(discrete), load_checkpoint(runs / "still" / "last.pt")
@@ -290,30 +212,3 @@ def test_fine_tuning_starts_from_the_weights_of_another_head(words, runs, discre
     tuned = load_checkpoint(runs / "tuned" / "last.pt")
     assert not torch.equal(tuned["model"]["classify.weight"], before["model"]["classify.weight"])
     assert tuned["lines"][0]["component_counts"]
-
-
-def test_weights_of_another_vocabulary_are_rejected(words, runs, discrete, command):
-    other = load_checkpoint(discrete)
-    other["vocabulary"] = Vocabulary.build(["which word is this"]).state()
-    save_checkpoint(runs / "other_words.pt", other)
-    code, error = command(*words, f"init_from={runs / 'other_words.pt'}", "name=refused_words")
-    assert code == 2
-    assert "vocabulary" in error
-    assert not (runs / "refused_words").exists()
-    assert "other_words.pt" in error
-
-
-def test_weights_of_another_architecture_are_rejected(words, discrete, command):
-    code, error = command(*words, f"init_from={discrete}", "name=refused_size", "model.hidden=8")
-    assert code == 2
-    assert "discrete/last.pt has another architecture" in error
-
-
-def test_word_vectors_of_another_width_name_the_setting_that_fits(words, runs, command, tmp_path):
-    glove = tmp_path / "glove.txt"
-    glove.write_text("circle 0.1 0.2 0.3\nred 0.3 0.2 0.1\n")
-    code, error = command(*words, f"glove={glove}", "name=refused_width")
-    assert code == 2
-    expected = f"error: {glove} has vectors of 3 numbers and the model takes 8"
-    assert error.endswith(f"{expected}; add model.embedding=3\n")
-    assert not (runs / "refused_width").exists()

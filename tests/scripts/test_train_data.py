@@ -1,8 +1,10 @@
-"""What a training run says of its data before it begins, and of what to run when it has ended."""
+"""What a training run reads and says of its data, and of what to run when it has ended."""
 
-import shutil
-import sys
+import io
+from collections import Counter
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from data.features.reader import FeatureStore
@@ -10,56 +12,98 @@ from data.features.writer import StoreWriter
 from data.io.atomic_files import write_json
 from data.text.word_lists import prepare_words
 from data.vqa.data_folder import DataFolder
+from data.vqa.questions import load_questions
 from mcan.training.preparation import prepare_data
 from mcan.training.summary import suggest_commands
 from scripts import train
 from tests.data.vqa.official_files import make_question
-from tests.small_runs import compose, settings
+from tests.small_models import read_error
+from tests.small_runs import compose, settings, train_here
+
+pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
+
+
+def rewrite(path, backbone="patch", without=None, ones=None):
+    """Write a store again: of another backbone, without an image, or with one more, of ones."""
+    with FeatureStore(path) as store:
+        rows = {int(n): store.rows(int(n)).copy() for n in store.image_ids if n != without}
+        sizes = {n: store.size(n) for n in rows}
+        num_features = store.num_features
+    if ones is not None:
+        sizes[ones], rows[ones] = (1, 2), np.ones((2, num_features), dtype=np.float16)
+    path.unlink()
+    with StoreWriter(path, sizes, num_features, source="test", backbone=backbone) as writer:
+        for image_id, content in rows.items():
+            writer.write(image_id, content)
+
+
+def change_backbone(train_store, val_store, image_id):
+    rewrite(val_store, backbone="R-50")
+    parts = f"{val_store} holds 69 features per cell of backbone R-50", f"{train_store} 69 features"
+    return *parts, "per cell of backbone patch"
+
+
+def remove_image(train_store, val_store, image_id):
+    rewrite(train_store, without=image_id)
+    return (f"1 images are not in {train_store}, the first is {image_id}",)
+
+
+def repeat_image(train_store, val_store, image_id):
+    rewrite(val_store, ones=image_id)
+    return f"image {image_id} has different features in", str(train_store), str(val_store)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "split"),
+    [(change_backbone, "train"), (remove_image, "train"), (repeat_image, "train+val")],
+)
+def test_stores_that_do_not_fit_the_questions_or_each_other_are_named_before_a_run_starts(
+    data, tmp_path, spoil, split
+):
+    image_id = int(load_questions([data.questions("train")]).image_ids[0])
+    expected = spoil(data.store("train"), data.store("val"), image_id)
+    words = settings(data.root, tmp_path / "runs", "name=rejected", f"train_split={split}")
+    error = read_error(train.main, *words, quiet=[])
+    assert all(part in error for part in expected), error
+    assert not (tmp_path / "runs" / "rejected").exists()
 
 
 @pytest.fixture
-def folder(small_dataset, tmp_path):
-    """A copy of the small dataset that a test may change."""
-    return DataFolder(shutil.copytree(small_dataset, tmp_path / "data"))
+def opened(monkeypatch):
+    """How often each file was opened for reading, by its name."""
+    counts = Counter()
+    original = io.open
+
+    def counting(file, mode="r", *arguments, **options):
+        if isinstance(file, (str, Path)) and "r" in mode:
+            counts[Path(file).name] += 1
+        return original(file, mode, *arguments, **options)
+
+    monkeypatch.setattr("builtins.open", counting)
+    monkeypatch.setattr(io, "open", counting)  # pathlib's
+    return counts
 
 
-def rename_backbone(folder, split, backbone):
-    """Write a store again as if another backbone had made its features."""
-    path = folder.store(split)
-    old = path.rename(path.with_suffix(".old"))
-    with FeatureStore(old) as store:
-        sizes = {int(each): store.size(int(each)) for each in store.image_ids}
-        with StoreWriter(
-            path, sizes, store.num_features, source="test", backbone=backbone, resize=None
-        ) as copy:
-            for image_id in sizes:
-                copy.write(image_id, store.rows(image_id).copy())
-
-
-def test_validation_features_of_another_backbone_are_rejected_before_a_step(
-    folder, tmp_path, monkeypatch, capsys
-):
-    rename_backbone(folder, "val", "R-50")
-    words = settings(folder.root, tmp_path / "runs", "name=mixed", "optim.epochs=1")
-    monkeypatch.setattr(sys, "argv", ["train", *words])
-    with pytest.raises(SystemExit) as stop:
-        train.main()
-    error = capsys.readouterr().err
-    assert stop.value.code == 2
-    assert "val2014.h5 holds 69 features per cell of backbone R-50" in error
-    assert "train2014.h5 69 features per cell of backbone patch" in error
-    assert not (tmp_path / "runs" / "mixed").exists()
+@pytest.mark.parametrize("words", ["missing", "built"])
+def test_each_file_of_questions_and_annotations_is_opened_once(data, tmp_path, opened, words):
+    if words == "missing":
+        data.vocabulary.unlink(missing_ok=True)
+        data.answers.unlink(missing_ok=True)
+    train_here(settings(data.root, tmp_path / "runs", "name=counted"))
+    files = [
+        read(split) for split in ("train", "val") for read in (data.questions, data.annotations)
+    ]
+    assert {path.name: opened[path.name] for path in files} == {path.name: 1 for path in files}
+    assert opened[data.questions("test").name] == 0
 
 
 @pytest.mark.parametrize(("asked", "noticed"), [(4, True), (9, False), (3, False)])
-def test_a_threshold_that_the_answers_were_not_built_with_is_noticed(
-    folder, capsys, asked, noticed
-):
-    folder.answers.unlink()
-    prepare_words(folder, 3)
-    words = settings(folder.root, folder.root, f"data.min_answer_count={asked}")
-    prepare_data(compose(words), folder)
-    notice = f"{folder.answers} was built with data.min_answer_count=3, not 4; delete it"
+def test_a_threshold_that_the_answers_were_not_built_with_is_noticed(data, capsys, asked, noticed):
+    data.answers.unlink()
+    prepare_words(data, 3)
+    words = settings(data.root, data.root, f"data.min_answer_count={asked}")
+    prepare_data(compose(words), data)
+    notice = f"{data.answers} was built with data.min_answer_count=3, not 4; delete it"
     assert (notice in capsys.readouterr().out) == noticed
 
 

@@ -2,76 +2,62 @@
 
 import json
 import shutil
-import sys
 
 import pytest
 import torch
 
-from attention.heads import registry
-from data.backbones.registry import BACKBONES
-from data.features.dtype import DTYPES
 from data.features.reader import FeatureStore
 from data.text.word_lists import prepare_words
 from data.vqa.data_folder import DataFolder
-from data.vqa.layout import LAYOUTS
 from mcan.checkpoint import load_checkpoint
 from mcan.evaluation.evaluation_split import open_evaluation_split
 from mcan.evaluation.evaluator import evaluate_split
-from mcan.evaluation.metrics import METRICS
 from mcan.evaluation.trained_model import load_trained
-from mcan.head_schedule import SCHEDULES
 from mcan.runtime.settings import Runtime
-from mcan.training.learning_rate import RATES
-from mcan.training.trackers.tracker import TRACKERS
-from scripts.cli.parts import import_modules
+from scripts import data, extract
+from tests.small_models import run_here
 from tests.small_runs import ALONE, finish, settings, start, train_here, without_times
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
-MODULE = "examples.own_parts"
-WITH_MODULE = f"modules=[{MODULE}]"
+WITH_MODULE = "modules=[examples.own_parts]"
+
+
+def run(main, *words):
+    code, printed, error = run_here(main, *words, WITH_MODULE, quiet=[])
+    assert code == 0, error
+    return printed
 
 
 @pytest.fixture
-def module(monkeypatch):
-    """This process forgets afterwards what the module registers."""
-    monkeypatch.setattr(registry, "_heads", dict(registry._heads))
-    for each in (SCHEDULES, RATES, TRACKERS, METRICS, LAYOUTS, BACKBONES, DTYPES):
-        monkeypatch.setattr(each, "values", dict(each.values))
-    sys.modules.pop(MODULE, None)
-    yield
-    sys.modules.pop(MODULE, None)
-
-
-@pytest.fixture
-def shop(small_dataset, tmp_path, module):
+def shop(small_dataset, tmp_path):
     """The small dataset with the module's names of splits and files, features by its backbone."""
-    import_modules([MODULE])
-    old, folder = DataFolder(small_dataset), DataFolder(tmp_path / "shop", "shop")
-    for name, split in (("train", "train"), ("val", "minival")):
-        folder.questions(split).parent.mkdir(parents=True)
-        shutil.copy(old.questions(name), folder.questions(split))
-        shutil.copy(old.annotations(name), folder.annotations(split))
-        words = [f"images={old.image_folder(name)}", f"output={folder.store(split)}", WITH_MODULE]
-        words += ["backbone=tiny", "dtype=float32", "num_threads=1"]
-        code, printed = finish(start(words, module="scripts.extract"))
-        assert code == 0, printed
-        with FeatureStore(folder.store(split)) as store:
+    old, splits = DataFolder(small_dataset), {"train": "train", "val": "minival"}
+    for name, split in splits.items():
+        words = [f"images={old.image_folder(name)}", f"output={tmp_path / split}.h5"]
+        run(extract.main, *words, "backbone=tiny", "dtype=float32", "num_threads=1")
+        with FeatureStore(tmp_path / f"{split}.h5") as store:
             assert store.num_features == 3
             assert (store.manifest.dtype, store.manifest.stride) == ("float32", 16)
-    words = ["data=custom", f"data.root={folder.root}", "data.layout=shop", WITH_MODULE]
-    code, printed = finish(start(words, module="scripts.data"))
-    assert code == 0, printed
+    folder = DataFolder(tmp_path / "shop", "shop")
+    for name, split in splits.items():
+        for source, target in (
+            (old.questions(name), folder.questions(split)),
+            (old.annotations(name), folder.annotations(split)),
+            (tmp_path / f"{split}.h5", folder.store(split)),
+        ):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target)
+    printed = run(data.main, "data=custom", f"data.root={folder.root}", "data.layout=shop")
     assert "minival: " in printed
     assert f"data.root={folder.root} data.layout=shop modules=[…]'" in printed
     return folder
 
 
 def test_parts_of_ones_own_train_resume_and_are_evaluated(shop, tmp_path):
-    words = [w for w in settings(shop.root, tmp_path) if not w.startswith("attention")]
-    words += ["name=mine", WITH_MODULE, "tracker=[diary]", "attention=own"]
-    words += ["data.layout=shop", "val_split=minival"]
-    words += ["attention.name=sharp", "attention.temperature={halving:0.5}"]
+    head = ["attention=own", "attention.name=sharp", "attention.temperature={halving:0.5}"]
+    names = ["name=mine", WITH_MODULE, "tracker=[diary]", "data.layout=shop", "val_split=minival"]
+    words = settings(shop.root, tmp_path, *head, *names)
     rate = "optim.rate={name:falling,start:0.002}"  # replaces all of the rate's keys
     code, printed = finish(start([*words, rate, "optim.epochs=1"]))
     assert code == 0, printed
@@ -104,10 +90,3 @@ def test_parts_of_ones_own_train_resume_and_are_evaluated(shop, tmp_path):
     assert 1 <= evaluation.metrics["num_different_answers"] == lines[-1]["num_different_answers"]
     metrics, last = without_times(evaluation.metrics), without_times(lines[-1])
     assert metrics == {name: last[name] for name in metrics}
-
-
-def test_an_unknown_tracker_is_named_before_anything_is_written(small_dataset, tmp_path):
-    words = settings(small_dataset, tmp_path, "name=tracked", "tracker=[diary]")
-    with pytest.raises(ValueError, match="there is no tracker 'diary'; there are tensorboard"):
-        train_here(words)
-    assert not (tmp_path / "tracked").exists()

@@ -40,7 +40,7 @@ def command(cluster: Cluster, module: str, *words: str) -> subprocess.Popen[str]
 
 
 def end(process: subprocess.Popen[str]) -> tuple[int, str]:
-    return finish(process, 400)
+    return finish(process)
 
 
 def wait_for_step(

@@ -1,4 +1,4 @@
-"""Text files with bytes cut off, flipped, inserted or removed: rejected by name, or still valid."""
+"""Files with bytes cut off, flipped, inserted or removed: rejected by name, or still valid."""
 
 import json
 
@@ -6,43 +6,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.faults.fuzzing import Rejected, damages, read_or_reject
-from tests.faults.text_formats import FORMATS
+from tests.faults import binary_formats, text_formats
 
-NUM_CASES = 350  # per format
+NUM_CASES = 400  # per format
 
 
-@pytest.mark.parametrize("kind", FORMATS, ids=lambda kind: kind.name)
-def test_a_damaged_text_file_is_rejected_or_still_valid(kind, tmp_path_factory):
+@pytest.mark.filterwarnings("ignore")  # Pillow warns about unusual files
+@pytest.mark.parametrize(
+    "kind", [*text_formats.FORMATS, *binary_formats.FORMATS], ids=lambda kind: kind.name
+)
+def test_a_damaged_file_is_rejected_or_still_valid(kind, tmp_path_factory):
     path = tmp_path_factory.mktemp("damaged") / kind.file
     kind.make(path)
-    valid = path.read_bytes()
-    kind.check(kind.read(path))
-
-    @settings(max_examples=NUM_CASES)
-    @given(damages(len(valid)))
-    def damage_and_read(damage):
-        path.write_bytes(damage.apply(valid))
-        value = read_or_reject(kind.read, path, kind.name)
-        if not isinstance(value, Rejected):
-            kind.check(value)
-
-    damage_and_read()
+    if kind.name != "published MCAN":  # it lacks most weights
+        kind.check(kind.read(path))
+    kind.fuzz(path, NUM_CASES)
 
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory):
-    """A path for the file of every format, each in its own folder."""
-    return [(kind, tmp_path_factory.mktemp("any") / kind.file) for kind in FORMATS]
+    """A path for the file of every text format, each in its own folder."""
+    return [(kind, tmp_path_factory.mktemp("any") / kind.file) for kind in text_formats.FORMATS]
 
 
 def read_everywhere(places, content, what):
     """Have every reader read the same bytes."""
     for kind, path in places:
         path.write_bytes(content)
-        value = read_or_reject(kind.read, path, what)
-        if not isinstance(value, Rejected):
-            kind.check(value)
+        kind.read_or_reject(path, what)
 
 
 KEYS = ["questions", "annotations", "question_id", "answers", "answer", "words", "format", "optim"]
