@@ -1,8 +1,9 @@
 # Every target is short for `python -m scripts.<name> key=value…`; pass overrides as ARGS="…".
 # The first target that needs Python creates .venv and installs the pinned versions; later ones reuse it.
 
-PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
-	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+SUPPORTED := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c '$(SUPPORTED)' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 RUN := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
@@ -24,7 +25,7 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' Makefile
 
 $(STAMP): pyproject.toml constraints.txt
-	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer with the venv module was not found; install it or pass PYTHON=/path/to/python3" >&2; exit 2; }
+	@test -n "$(PYTHON)" && $(PYTHON) -c '$(SUPPORTED)' 2>/dev/null || { echo "error: Python 3.11, 3.12 or 3.13 with the venv module was not found; install it or pass PYTHON=/path/to/python3" >&2; exit 2; }
 	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,plot]'
 	@touch $@
