@@ -15,8 +15,8 @@ from attention.initial import initial_mixture
 from attention.moments import (
     as_distribution,
     check_fit_options,
+    covariance_floor,
     mean_and_covariance,
-    variance_floor,
     weighted_monomials,
 )
 from attention.options import Covariance, Floor, check_whole_number
@@ -40,10 +40,10 @@ def weighted_em(
     A component that starts with π = 0 stays out, so mixtures of any size run in one batch.
     """
     phi_B6L, weighted_B6L = grid.monomials, weighted_monomials(weights_BL, grid)
-    floor_2 = variance_floor(floor, grid)[:, None, None]  # (B or 1, 1, 1, 2)
+    floor_22 = covariance_floor(floor, covariance, grid)[:, None, None]  # (B or 1, 1, 1, 2, 2)
     for _ in range(iterations):
         gamma_BRKL = e_step(theta, phi_B6L)  # Eq. (8)
-        theta = m_step(gamma_BRKL, weighted_B6L, theta, floor_2, covariance)  # Eqs. (9)–(11)
+        theta = m_step(gamma_BRKL, weighted_B6L, theta, floor_22, covariance)  # Eqs. (9)–(11)
     return theta
 
 
@@ -56,28 +56,31 @@ def m_step(
     gamma_BRKL: Tensor,
     weighted_B6L: Tensor,
     last: Mixture,
-    floor_2: Tensor,
+    floor_22: Tensor,
     covariance: Covariance,
 ) -> Mixture:
-    """Mixing coefficients, Eq. (9), means and covariances, Eqs. (10)–(11)."""
+    """Mixing coefficients, Eq. (9), means and covariances, Eqs. (10)–(11).
+
+    A component without mass keeps its last mean and covariance, which no gradient has to reach.
+    """
     moments_B6C = weighted_B6L @ gamma_BRKL.flatten(1, 2).mT
     moments_BRK6 = moments_B6C.mT.view(*last.pi.shape, 6)
     pi_BRK1 = moments_BRK6[..., :1]
-    has_mass_BRK1 = pi_BRK1 > SMALLEST_PI
-    mean_moments_BRK6 = moments_BRK6 / torch.where(has_mass_BRK1, pi_BRK1, 1.0)
-    mu_BRK2, sigma_BRK22 = mean_and_covariance(mean_moments_BRK6, floor_2, covariance)
+    is_empty_BRK1 = pi_BRK1 <= SMALLEST_PI
+    mean_moments_BRK6 = moments_BRK6 / pi_BRK1.masked_fill(is_empty_BRK1, 1.0)
+    mu_BRK2, sigma_BRK22 = mean_and_covariance(mean_moments_BRK6, floor_22, covariance)
     return Mixture(
         pi_BRK1.squeeze(-1),
-        torch.where(has_mass_BRK1, mu_BRK2, last.mu),
-        torch.where(has_mass_BRK1[..., None], sigma_BRK22, last.sigma),
+        torch.where(is_empty_BRK1, last.mu.detach(), mu_BRK2),
+        torch.where(is_empty_BRK1[..., None], last.sigma.detach(), sigma_BRK22),
         last.num_components,
     )
 
 
 def log_joint(theta: Mixture, phi_B6L: Tensor) -> Tensor:
     """(B, R, K, L): log(π_k N(x_ℓ; μ_k, Σ_k)) at every cell, one matrix product for each image."""
-    in_use = theta.pi > ZERO_PI
-    log_pi_BRK = torch.where(in_use, torch.where(in_use, theta.pi, 1.0).log(), -torch.inf)
+    is_zero = theta.pi <= ZERO_PI
+    log_pi_BRK = theta.pi.masked_fill(is_zero, 1.0).log().masked_fill(is_zero, -torch.inf)
     coefficients_BC6 = log_gaussian(theta.mu, theta.sigma, log_pi_BRK).flatten(1, 2)
     return (coefficients_BC6 @ phi_B6L).view(*theta.pi.shape, phi_B6L.shape[-1])
 
@@ -106,8 +109,7 @@ def fit_mixture(
     weights_BL, grid = as_distribution(weights_BL, grid)
     means_BRK2 = init_means.to(weights_BL).expand(len(grid), -1, -1, -1)
     _, restarts, components, _ = means_BRK2.shape
-    num_components_R = torch.full((restarts,), components, device=weights_BL.device)
-    initial = initial_mixture(means_BRK2, num_components_R)
+    initial = initial_mixture(means_BRK2, (components,) * restarts)
     return weighted_em(weights_BL, grid, initial, iterations, floor, covariance)
 
 

@@ -110,7 +110,8 @@ def _real_cells(height: int, width: int, device: torch.device) -> Tensor:
 
 @cached
 def _monomials(height: int, width: int, device: torch.device) -> Tensor:
-    return monomials(_positions(height, width, device))  # (L, 6)
+    phi_L6 = monomials(_positions(height, width, device))
+    return phi_L6.mT.contiguous().mT  # each monomial of all cells together, as products want it
 
 
 @cached

@@ -5,6 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from attention.cache import cached
 from attention.densities.mixture import Mixture
 from attention.grid import Grid
 
@@ -15,21 +16,31 @@ Init = Literal["uniform", "weighted"]
 INITIAL_VARIANCE = 0.001
 
 
-def initial_mixture(means_BRK2: Tensor, num_components_R: Tensor) -> Mixture:
-    """π = 1/K and Σ = 0.001·I around the given means: Θ(K) of every restart.
+def initial_mixture(means_BRK2: Tensor, sizes: tuple[int, ...]) -> Mixture:
+    """π = 1/k and Σ = 0.001·I around the given means: Θ(k), with the size k of each restart.
 
     A restart with fewer than K components has π = 0 in the others.
     """
-    batch = len(means_BRK2)
-    num_components_R1 = num_components_R[:, None]
-    component_K = torch.arange(means_BRK2.shape[2], device=means_BRK2.device)
-    pi_RK = (component_K < num_components_R1).double() / num_components_R1
-    sigma_22 = INITIAL_VARIANCE * torch.eye(2, dtype=means_BRK2.dtype, device=means_BRK2.device)
+    batch, _, most, _ = means_BRK2.shape
+    pi_RK, sigma_22, sizes_R = _initial_parameters(sizes, most, means_BRK2.device)
     return Mixture(
         pi_RK.expand(batch, -1, -1),
         means_BRK2,
         sigma_22.expand(*means_BRK2.shape, 2),
-        num_components_R.expand(batch, -1),
+        sizes_R.expand(batch, -1),
+    )
+
+
+@cached
+def _initial_parameters(
+    sizes: tuple[int, ...], most: int, device: torch.device
+) -> tuple[Tensor, Tensor, Tensor]:
+    pi_RK = [[1 / size] * size + [0.0] * (most - size) for size in sizes]
+    sigma_22 = INITIAL_VARIANCE * torch.eye(2, dtype=torch.float64)
+    return (
+        torch.tensor(pi_RK, dtype=torch.float64, device=device),
+        sigma_22.to(device),
+        torch.tensor(sizes, device=device),
     )
 
 

@@ -1,10 +1,12 @@
 """From weighted moments to a Gaussian: moment matching, and the algebra of the M-step."""
 
+from functools import partial
 from typing import get_args
 
 import torch
 from torch import Tensor
 
+from attention.cache import cached
 from attention.densities.mixture import Mixture
 from attention.grid import Grid
 from attention.options import Covariance, Floor, check_choice, check_floor
@@ -19,13 +21,24 @@ def moment_match(
 ) -> Mixture:
     """The Gaussian with the mean and covariance of the weighted cells (R = K = 1)."""
     check_fit_options(floor, covariance)
-    weights_BL, grid = as_distribution(weights_BL, grid)
+    return match_distribution(*as_distribution(weights_BL, grid), floor, covariance)
+
+
+def match_distribution(
+    weights_BL: Tensor, grid: Grid, floor: Floor, covariance: Covariance
+) -> Mixture:
+    """The same for weights that sum to 1 over each image, as those of a head do."""
     moments_B6 = weighted_monomials(weights_BL, grid).sum(-1)
     mu_B2, sigma_B22 = mean_and_covariance(
-        moments_B6 / moments_B6[:, :1], variance_floor(floor, grid), covariance
+        moments_B6 / moments_B6[:, :1], covariance_floor(floor, covariance, grid), covariance
     )
-    one = torch.ones(1, 1, dtype=torch.int64, device=grid.device).expand(len(grid), 1)
-    return Mixture(moments_B6[:, None, :1], mu_B2[:, None, None], sigma_B22[:, None, None], one)
+    one_B1 = _one(grid.device).expand(len(grid), 1)
+    return Mixture(moments_B6[:, None, :1], mu_B2[:, None, None], sigma_B22[:, None, None], one_B1)
+
+
+@cached
+def _one(device: torch.device) -> Tensor:
+    return torch.ones(1, 1, dtype=torch.int64, device=device)
 
 
 def mean_and_covariance(
@@ -33,18 +46,14 @@ def mean_and_covariance(
 ) -> tuple[Tensor, Tensor]:
     """μ (…, 2), Eq. (10), and Σ (…, 2, 2), Eq. (11), from the means (…, 6) of φ(x).
 
-    The floor (…, 2) is added to the variances; it is what keeps a component on one cell finite.
+    The floor (…, 2, 2) is added to Σ; it is what keeps a component on one cell finite.
     """
-    _, mu, second_moments = moments.split_with_sizes([1, 2, 3], dim=-1)
-    (u, v), (uu, uv, vv) = mu.unbind(-1), second_moments.unbind(-1)
-    sigma_uu, sigma_uv, sigma_vv = uu - u * u, uv - u * v, vv - v * v
+    mu, second_moments = moments[..., 1:3], moments[..., 3:].unfold(-1, 2, 1)  # [[uu, uv], [uv, vv]]
+    sigma = torch.addcmul(second_moments, mu[..., :, None], mu[..., None, :], value=-1)
     if covariance == "spherical":
-        sigma_uu = sigma_vv = (sigma_uu + sigma_vv) / 2
-        sigma_uv = torch.zeros_like(sigma_uv)
-        floor = floor.amax(-1, keepdim=True).expand_as(floor)
-    sigma_uu, sigma_vv = sigma_uu + floor[..., 0], sigma_vv + floor[..., 1]
-    sigma = torch.stack([sigma_uu, sigma_uv, sigma_uv, sigma_vv], dim=-1)
-    return mu, sigma.view(*u.shape, 2, 2)
+        variance = sigma.diagonal(dim1=-2, dim2=-1).mean(-1, keepdim=True)
+        sigma = torch.diag_embed(variance.expand_as(mu))
+    return mu, sigma + floor
 
 
 def weighted_monomials(weights_BL: Tensor, grid: Grid) -> Tensor:
@@ -52,10 +61,19 @@ def weighted_monomials(weights_BL: Tensor, grid: Grid) -> Tensor:
     return weights_BL[:, None] * grid.monomials
 
 
-def variance_floor(floor: Floor, grid: Grid) -> Tensor:
-    """(B or 1, 2): what is added to variances: a number, or that of mass spread over one cell."""
-    sides = grid.cell_sides.squeeze(1)
-    return sides**2 / 12 if floor == "cell" else torch.full_like(sides, floor)
+def covariance_floor(floor: Floor, covariance: Covariance, grid: Grid) -> Tensor:
+    """(B or 1, 2, 2): what is added to Σ: a variance, or that of mass spread over one cell."""
+    return grid.stack(partial(_covariance_floor, floor, covariance)).squeeze(1)
+
+
+@cached
+def _covariance_floor(
+    floor: Floor, covariance: Covariance, height: int, width: int, device: torch.device
+) -> Tensor:
+    variances = [1 / (12 * side**2) if floor == "cell" else floor for side in (height, width)]
+    if covariance == "spherical":
+        variances = [max(variances)] * 2
+    return torch.diag(torch.tensor(variances, dtype=torch.float64))[None].to(device)
 
 
 def as_distribution(weights_BL: Tensor, grid: Grid) -> tuple[Tensor, Grid]:

@@ -20,8 +20,8 @@ def training_draw(seed: int, step: int, k_max: int) -> tuple[int, Tensor]:
 @cached
 def restart_draw(
     seed: int, k_max: int, num_restarts: int, device: torch.device
-) -> tuple[Tensor, Tensor]:
-    """K (R,) of every start at test time, and uniforms (R, k_max, 2) for its means, padded with ½.
+) -> tuple[tuple[int, ...], Tensor]:
+    """The size k of each of R starts at test time, and uniforms (R, k_max, 2) for their means.
 
     One start for k = 1, whose fit does not depend on it, and num_restarts for each k = 2…k_max.
     Those of one k come from (seed, k) alone: they are the same for every sample and every k_max.
@@ -30,11 +30,11 @@ def restart_draw(
         k: draw_uniforms((1 if k == 1 else num_restarts, k, 2), "restarts", seed, k)
         for k in range(1, k_max + 1)
     }
-    num_components = [k for k, uniforms in drawn.items() for _ in uniforms]
+    sizes = tuple(k for k, uniforms in drawn.items() for _ in uniforms)
     uniforms_RK2 = torch.cat(
         [pad(uniforms, (0, 0, 0, k_max - k), value=0.5) for k, uniforms in drawn.items()]
     )
-    return torch.tensor(num_components, device=device), uniforms_RK2.to(device)
+    return sizes, uniforms_RK2.to(device)
 
 
 def draw_uniforms(shape: tuple[int, ...], *numbers: int | str) -> Tensor:

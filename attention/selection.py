@@ -6,6 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from attention.cache import cached
 from attention.densities.mixture import Mixture
 from attention.em import weighted_em, weighted_log_likelihood
 from attention.grid import Grid
@@ -56,7 +57,7 @@ def model_selection(
     weights_BL: Tensor,
     grid: Grid,
     means_BRK2: Tensor,
-    num_components_R: Tensor,
+    sizes: tuple[int, ...],
     complexity_K: Tensor,
     lam: float,
     *,
@@ -67,24 +68,29 @@ def model_selection(
 ) -> tuple[Tensor, Mixture, Tensor]:
     """k* (B,), Θ̂_k for k = 1…k_max and their likelihood (B, k_max): Algorithm 1, ModelSelection.
 
-    EM runs from all starts as one batch: initial means, and how many of them each start uses.
+    EM runs from all starts as one batch: initial means, and the size of each, how many it uses.
     Θ̂_k is the likeliest fit of its size; the restart axis of the mixture returned is k.
     """
-    initial = initial_mixture(means_BRK2, num_components_R)
+    initial = initial_mixture(means_BRK2, sizes)
     fitted = weighted_em(weights_BL, grid, initial, iterations, floor, covariance)
     judged_BL = weights_BL if selection == "sample" else batch_weights(weights_BL, grid)
     likelihood_BR = weighted_log_likelihood(fitted, judged_BL, grid)  # Eq. (7)
-    best_BK = likeliest_of_each_size(likelihood_BR, num_components_R, len(complexity_K))
+    best_BK = likeliest_of_each_size(likelihood_BR, sizes, len(complexity_K))
     likelihood_BK = likelihood_BR.gather(1, best_BK)
     k_star_B = select_components(likelihood_BK, complexity_K, lam)  # Eqs. (12)–(15)
     return k_star_B, fitted.restarts(best_BK), likelihood_BK
 
 
-def likeliest_of_each_size(likelihood_BR: Tensor, num_components_R: Tensor, k_max: int) -> Tensor:
+def likeliest_of_each_size(likelihood_BR: Tensor, sizes: tuple[int, ...], k_max: int) -> Tensor:
     """(B, k_max): which restart has the highest likelihood among those with k components."""
-    size_K1 = torch.arange(1, k_max + 1, device=likelihood_BR.device)[:, None]
-    likelihood_BKR = torch.where(num_components_R == size_K1, likelihood_BR[:, None], -torch.inf)
-    return likelihood_BKR.argmax(2)
+    is_other_KR = _of_another_size(sizes, k_max, likelihood_BR.device)
+    return likelihood_BR[:, None].masked_fill(is_other_KR, -torch.inf).argmax(2)
+
+
+@cached
+def _of_another_size(sizes: tuple[int, ...], k_max: int, device: torch.device) -> Tensor:
+    is_other_KR = [[size != k for size in sizes] for k in range(1, k_max + 1)]
+    return torch.tensor(is_other_KR, device=device)
 
 
 def batch_weights(weights_BL: Tensor, grid: Grid) -> Tensor:
@@ -108,6 +114,7 @@ def description_length(log_likelihood: Tensor, complexity: Tensor, lam: float) -
     return -2 * log_likelihood + lam * complexity
 
 
+@cached
 def penalised_complexity(
     k_max: int, penalty: Penalty, covariance: Covariance, device: torch.device
 ) -> Tensor:

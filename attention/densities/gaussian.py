@@ -1,6 +1,8 @@
 """Gaussians as polynomials: log N(x; μ, Σ) = a·φ(x) with φ(x) = [1, u, v, u², uv, v²].
 
 One matrix product evaluates many Gaussians at many points. Its terms cancel, so it needs float64.
+A GPU wants few large operations, so each one here works on all elements of Σ at once; those of
+torch.linalg would wait for the device.
 """
 
 import math
@@ -8,7 +10,11 @@ import math
 import torch
 from torch import Tensor
 
-LOG_TWO_PI = math.log(2 * math.pi)
+from attention.cache import cached
+
+ADJUGATE = ((1.0, -1.0), (-1.0, 1.0))  # the signs of the elements of adj(Σ)
+OFFSET = (-math.log(2 * math.pi) + math.log(2) / 2, 0.0, 0.0, 0.0, 0.0, 0.0)
+FACTORS = (1.0, 2.0, 2.0, -1.0, -2.0, -1.0)  # of 1, Hμ and H in −(x − μ)ᵀ H (x − μ)
 
 
 def monomials(points: Tensor) -> Tensor:
@@ -17,26 +23,28 @@ def monomials(points: Tensor) -> Tensor:
     return torch.stack([torch.ones_like(u), u, v, u * u, u * v, v * v], dim=-1)
 
 
-def log_gaussian(mu: Tensor, sigma: Tensor, log_scale: Tensor | float = 0.0) -> Tensor:
+def log_gaussian(mu: Tensor, sigma: Tensor, log_scale: Tensor | None = None) -> Tensor:
     """a (…, 6) with a·φ(x) = log_scale + log N(x; μ, Σ), from μ (…, 2) and Σ (…, 2, 2)."""
-    sigma_uu, sigma_uv, _, sigma_vv = sigma.flatten(-2).unbind(-1)
-    determinant = sigma_uu * sigma_vv - sigma_uv * sigma_uv
-    inverse = (sigma_vv / determinant, -sigma_uv / determinant, sigma_uu / determinant)
-    return score_function(mu, inverse, log_scale - LOG_TWO_PI - 0.5 * determinant.log())
+    adjugate = sigma.flip(-2, -1) * _constant(ADJUGATE, sigma.device)
+    twice_determinant = (sigma * adjugate).sum((-2, -1))
+    half_inverse = adjugate / twice_determinant[..., None, None]
+    constant = -0.5 * twice_determinant.log()
+    return score_function(mu, half_inverse, constant if log_scale is None else constant + log_scale)
 
 
-def score_function(
-    mu: Tensor, inverse: tuple[Tensor, Tensor, Tensor], offset: Tensor | float = 0.0
-) -> Tensor:
-    """a (…, 6) with a·φ(x) = offset + f(x), where f(x) = −½ (x − μ)ᵀ Σ⁻¹ (x − μ), Eq. (2).
+def score_function(mu: Tensor, half_inverse: Tensor, constant: Tensor) -> Tensor:
+    """a (…, 6) with a·φ(x) = constant + OFFSET + f(x), where f(x) = −½ (x − μ)ᵀ Σ⁻¹ (x − μ), Eq. (2).
 
-    The inverse Σ⁻¹ is given by its elements uu, uv and vv, each (…).
+    With H = ½ Σ⁻¹, f(x) = −xᵀHx + 2 (Hμ)ᵀx − μᵀHμ.
     """
-    u, v = mu.unbind(-1)
-    inverse_uu, inverse_uv, inverse_vv = inverse
-    linear_u = inverse_uu * u + inverse_uv * v
-    linear_v = inverse_uv * u + inverse_vv * v
-    constant = offset - 0.5 * (u * linear_u + v * linear_v)
-    return torch.stack(
-        [constant, linear_u, linear_v, -0.5 * inverse_uu, -inverse_uv, -0.5 * inverse_vv], dim=-1
-    )
+    linear = (half_inverse * mu[..., None, :]).sum(-1)
+    constant = constant - (mu * linear).sum(-1)
+    uu, uv, _, vv = half_inverse.flatten(-2).split(1, dim=-1)
+    coefficients = torch.cat([constant[..., None], linear, uu, uv, vv], dim=-1)
+    device = mu.device
+    return torch.addcmul(_constant(OFFSET, device), coefficients, _constant(FACTORS, device))
+
+
+@cached
+def _constant(numbers: tuple[object, ...], device: torch.device) -> Tensor:
+    return torch.tensor(numbers, dtype=torch.float64, device=device)

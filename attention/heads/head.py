@@ -57,7 +57,10 @@ class Head(nn.Module, ABC):
         """From float64 weights (B, L), zero in padding, and values (B, L, D) to the output."""
 
     def normalise(self, scores: Tensor, grid: Grid) -> Tensor:
-        """Attention weights (B, L) float64 from scores (B, L): non-negative, zero in padding."""
+        """Attention weights (B, L) float64 from scores (B, L): a distribution over real cells.
+
+        They are not negative, zero in padding, and sum to 1 over each image.
+        """
         return softmax_over_cells(scores, grid)
 
     def forward(

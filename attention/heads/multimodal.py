@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 
 from attention.context import multimodal_attention
-from attention.em import fit_mixture
+from attention.em import weighted_em
 from attention.grid import Grid
 from attention.heads.continuous import ContinuousHead
 from attention.heads.head import AttentionOutput
 from attention.heads.registry import register
-from attention.initial import Init, initial_means
-from attention.moments import moment_match
+from attention.initial import Init, initial_means, initial_mixture
+from attention.moments import match_distribution
 from attention.options import Covariance, Floor, check_choice, check_positive, check_whole_number
 from attention.seeding import restart_draw, training_draw
 from attention.selection import (
@@ -92,12 +92,13 @@ class MultimodalHead(ContinuousHead):
         drawn, uniforms = training_draw(self.seed, step, self.k_max)
         num_components = drawn if num_components is None else num_components
         if num_components == 1:  # EM with one component is the moment match
-            mixture = moment_match(weights, grid, self.floor, self.covariance)
+            mixture = match_distribution(weights, grid, self.floor, self.covariance)
         else:
             uniforms = uniforms[:, :num_components].to(weights.device, non_blocking=True)
             means = initial_means(uniforms, weights, grid, self.init)
-            mixture = fit_mixture(
-                weights, grid, means, self.train_iterations, self.floor, self.covariance
+            initial = initial_mixture(means, (num_components,))
+            mixture = weighted_em(
+                weights, grid, initial, self.train_iterations, self.floor, self.covariance
             )
         context = multimodal_attention(mixture, values, grid, self.basis).squeeze(1)
         return AttentionOutput(context, weights, mixture)
