@@ -36,10 +36,9 @@ def _initial_parameters(
     sizes: tuple[int, ...], most: int, device: torch.device
 ) -> tuple[Tensor, Tensor, Tensor]:
     pi_RK = [[1 / size] * size + [0.0] * (most - size) for size in sizes]
-    sigma_22 = INITIAL_VARIANCE * torch.eye(2, dtype=torch.float64)
     return (
         torch.tensor(pi_RK, dtype=torch.float64, device=device),
-        sigma_22.to(device),
+        INITIAL_VARIANCE * torch.eye(2, dtype=torch.float64, device=device),
         torch.tensor(sizes, device=device),
     )
 

@@ -48,7 +48,10 @@ def mean_and_covariance(
 
     The floor (…, 2, 2) is added to Σ; it is what keeps a component on one cell finite.
     """
-    mu, second_moments = moments[..., 1:3], moments[..., 3:].unfold(-1, 2, 1)  # [[uu, uv], [uv, vv]]
+    mu, second_moments = (
+        moments[..., 1:3],
+        moments[..., 3:].unfold(-1, 2, 1),
+    )  # [[uu, uv], [uv, vv]]
     sigma = torch.addcmul(second_moments, mu[..., :, None], mu[..., None, :], value=-1)
     if covariance == "spherical":
         variance = sigma.diagonal(dim1=-2, dim2=-1).mean(-1, keepdim=True)
@@ -73,7 +76,7 @@ def _covariance_floor(
     variances = [1 / (12 * side**2) if floor == "cell" else floor for side in (height, width)]
     if covariance == "spherical":
         variances = [max(variances)] * 2
-    return torch.diag(torch.tensor(variances, dtype=torch.float64))[None].to(device)
+    return torch.tensor(variances, dtype=torch.float64, device=device).diag()[None]
 
 
 def as_distribution(weights_BL: Tensor, grid: Grid) -> tuple[Tensor, Grid]:

@@ -45,7 +45,7 @@ class Inputs:
 def list_starts(device: torch.device) -> list[Tensor]:
     """The initial means (k, 2) of every fit at test time, in the order of the plain paper."""
     sizes, uniforms = restart_draw(0, K_MAX, RESTARTS, torch.device("cpu"))
-    starts = [start[:k].float() for start, k in zip(uniforms, sizes.tolist(), strict=True)]
+    starts = [start[:k].float() for start, k in zip(uniforms, sizes, strict=True)]
     return [start.to(device) for start in starts]
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from attention.cache import cached
 
 ADJUGATE = ((1.0, -1.0), (-1.0, 1.0))  # the signs of the elements of adj(Σ)
+# log 1/2π of a Gaussian, and ½ log 2 because its constant has the logarithm of 2|Σ|
 OFFSET = (-math.log(2 * math.pi) + math.log(2) / 2, 0.0, 0.0, 0.0, 0.0, 0.0)
 FACTORS = (1.0, 2.0, 2.0, -1.0, -2.0, -1.0)  # of 1, Hμ and H in −(x − μ)ᵀ H (x − μ)
 
@@ -33,16 +34,16 @@ def log_gaussian(mu: Tensor, sigma: Tensor, log_scale: Tensor | None = None) -> 
 
 
 def score_function(mu: Tensor, half_inverse: Tensor, constant: Tensor) -> Tensor:
-    """a (…, 6) with a·φ(x) = constant + OFFSET + f(x), where f(x) = −½ (x − μ)ᵀ Σ⁻¹ (x − μ), Eq. (2).
+    """a (…, 6) with a·φ(x) = constant + OFFSET + f(x).
 
-    With H = ½ Σ⁻¹, f(x) = −xᵀHx + 2 (Hμ)ᵀx − μᵀHμ.
+    f(x) = −½ (x − μ)ᵀ Σ⁻¹ (x − μ), Eq. (2), is −xᵀHx + 2 (Hμ)ᵀx − μᵀHμ with H = ½ Σ⁻¹.
     """
     linear = (half_inverse * mu[..., None, :]).sum(-1)
     constant = constant - (mu * linear).sum(-1)
-    uu, uv, _, vv = half_inverse.flatten(-2).split(1, dim=-1)
-    coefficients = torch.cat([constant[..., None], linear, uu, uv, vv], dim=-1)
-    device = mu.device
-    return torch.addcmul(_constant(OFFSET, device), coefficients, _constant(FACTORS, device))
+    elements = half_inverse.flatten(-2)  # uu, uv, vu, vv
+    parts = [constant[..., None], linear, elements[..., :2], elements[..., 3:]]
+    offset, factors = _constant(OFFSET, mu.device), _constant(FACTORS, mu.device)
+    return torch.addcmul(offset, torch.cat(parts, dim=-1), factors)
 
 
 @cached

@@ -160,7 +160,7 @@ def test_mixtures_of_different_sizes_in_one_batch_are_those_fitted_alone():
     weights = smooth_weights(2, grid)
     means = random_means(3, 4)
     options = {"iterations": 6, "floor": 1e-6, "covariance": "full"}
-    initial = initial_mixture(means.expand(2, -1, -1, -1), torch.tensor([2, 3, 4]))
+    initial = initial_mixture(means.expand(2, -1, -1, -1), (2, 3, 4))
     fitted = weighted_em(weights, grid, initial, **options)
     for restart, k in enumerate((2, 3, 4)):
         alone = attention.fit_mixture(weights, grid, means[restart, None, :k], **options)

@@ -100,7 +100,9 @@ def test_each_candidate_is_the_likeliest_restart_of_its_size():
     sizes, uniforms = restart_draw(5, 4, 3, CPU)
     best = [attention.log_likelihood(attention.moment_match(weights, grid), weights, grid)[0, 0]]
     for k in (2, 3, 4):
-        fitted = attention.fit_mixture(weights, grid, uniforms[sizes == k, :k], iterations=10)
+        fitted = attention.fit_mixture(
+            weights, grid, uniforms[torch.tensor(sizes) == k, :k], iterations=10
+        )
         best.append(attention.log_likelihood(fitted, weights, grid)[0].max())
     torch.testing.assert_close(out.candidates.log_likelihood[0], torch.stack(best))
     assert out.candidates.mixture.num_components.tolist() == [[1, 2, 3, 4]]
