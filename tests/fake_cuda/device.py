@@ -28,12 +28,22 @@ static const bool registered = [] {
 """
 
 
+class StandInEvent:
+    """What records and waits on a real device."""
+
+    def record(self) -> None: ...
+
+    def synchronize(self) -> None: ...
+
+
 @contextlib.contextmanager
 def fake_cuda() -> Iterator[None]:
     """Tensors on `CUDA` inside; for a process of its own, since what is cached stays fake."""
     register_device_guard()
     torch.cuda.amp.common.amp_definitely_not_available = lambda: False
     torch.cuda.is_bf16_supported = lambda *_, **__: True
+    torch.cuda.Event = StandInEvent
+    torch.Tensor.backward = lambda *_, **__: None  # it does not run on fake tensors
     attention.basis._warn_of_a_bad_fit = lambda *_: None  # it looks at numbers, once per shape
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     with mode:

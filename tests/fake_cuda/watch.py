@@ -22,9 +22,9 @@ class Watch(TorchDispatchMode):
         self, operation: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        result = operation(*args, **kwargs)
         name = operation.overloadpacket.__name__
         given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        result = operation(*args, **kwargs)
         made = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
         devices = {tensor.device.type for tensor in [*given, *made]}
         self.num_operations += "cuda" in devices
