@@ -49,7 +49,7 @@ def test_a_folder_that_is_not_there_ends_with_exit_code_2(tmp_path):
 
 
 SLOW = """
-import time
+import os, time
 import data.features.from_pth as convert
 load, count = convert.load_tensor, 0
 def slow(path):
@@ -57,7 +57,9 @@ def slow(path):
     count += 1
     if count > 12 + 5:  # the scan of twelve, then five copies
         open("reached", "w").close()
-        time.sleep(2)
+        while not os.path.exists("interrupted"):
+            time.sleep(0.01)
+        time.sleep(2)  # the signal is seen before the rest is copied
     return load(path)
 convert.load_tensor = slow
 from scripts.features import main
@@ -75,13 +77,14 @@ def test_an_interrupted_conversion_shows_no_traceback_and_goes_on(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not (tmp_path / "reached").exists():
         assert time.monotonic() < deadline
         assert child.poll() is None
         time.sleep(0.02)
     child.send_signal(signal.SIGINT)
-    _, error = child.communicate(timeout=30)
+    (tmp_path / "interrupted").touch()
+    _, error = child.communicate(timeout=600)
     assert child.returncode == 130
     assert "Traceback" not in error
     assert error.endswith("interrupted\n")

@@ -142,19 +142,19 @@ def test_a_buffer_is_not_overwritten_before_its_user_is_done(make_loader):
 
 def test_loading_goes_on_while_the_consumer_computes(make_loader):
     loader = make_loader(prefetch=2, num_threads=2)
-    copy, slow = loader.stores.copy_rows, 0.01
+    copy, is_read = loader.stores.copy_rows, threading.Semaphore(0)
 
-    def wait_and_copy(place, out):
-        time.sleep(slow)
+    def copy_and_count(place, out):
         copy(place, out)
+        is_read.release()
 
-    loader.stores.copy_rows = wait_and_copy
-    batches = loader.iterate(epoch(loader, "all"))
+    loader.stores.copy_rows = copy_and_count
+    micro_batches = epoch(loader, "all")
+    batches = loader.iterate(micro_batches)
     next(batches)
-    time.sleep(20 * slow)  # two more batches of three images are read meanwhile
-    start = time.perf_counter()
-    next(batches)
-    assert time.perf_counter() - start < slow
+    for _ in range(sum(len(each.rows) for each in micro_batches[:3])):  # the first, and two more
+        assert is_read.acquire(timeout=600)
+    batches.close()
 
 
 def test_an_error_in_a_thread_names_the_image_and_ends_the_threads(make_loader, tmp_path):

@@ -16,7 +16,7 @@ def kill_when_stored(program: str, output: Path, num_images: int, *arguments: Pa
         env={**os.environ, "PYTHONPATH": os.getcwd()},
     )
     journal = output.with_name(output.name + ".journal")
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not (journal.exists() and journal.read_text().count("\n") == 1 + num_images):
         assert time.monotonic() < deadline
         assert child.poll() is None

@@ -147,7 +147,7 @@ def test_killed_build_leaves_no_dataset_and_the_next_one_succeeds(tmp_path: Path
     )
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     pictures = tmp_path / ".shapes.partial" / "images" / "train2014"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while not (pictures.is_dir() and any(pictures.iterdir())) and time.monotonic() < deadline:
         time.sleep(0.02)
     os.kill(process.pid, signal.SIGKILL)
