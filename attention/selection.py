@@ -110,7 +110,10 @@ def select_components(log_likelihood_BK: Tensor, complexity_K: Tensor, lam: floa
 
 
 def description_length(log_likelihood: Tensor, complexity: Tensor, lam: float) -> Tensor:
-    """C(Θ̂_k, k) = −2 log p(X | Θ̂_k) + P(k) with P(k) = λk, Eqs. (13)–(15)."""
+    """C(Θ̂_k, k) = −2 log p(X | Θ̂_k) + P(k) with P(k) = λk, Eqs. (13)–(15).
+
+    The complexity is k itself, unless `penalised_complexity` counts parameters.
+    """
     return -2 * log_likelihood + lam * complexity
 
 

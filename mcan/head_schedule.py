@@ -80,10 +80,10 @@ def parse_schedule(name: str, setting: Any, num_epochs: int) -> Schedule:
         ((kind, inner),) = setting.items()
     try:
         return SCHEDULES[kind](inner, num_epochs)
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError, AttributeError) as error:
         *first, last = [FORMS.get(each, f"{{{each}: …}}") for each in SCHEDULES]
         raise ValueError(
-            f"{name} must be a number, {', '.join(first)} or {last}, not {setting}"
+            f"{name} must be a number, {', '.join(first)} or {last}, not {setting} ({error})"
         ) from None
 
 
@@ -94,7 +94,7 @@ class ScheduledHead:
     """
 
     def __init__(self, options: Mapping[str, Any], num_epochs: int) -> None:
-        self.options = dict(options)
+        self.options = registry.complete_options(**options)
         self.types = registry.find(options["name"]).schedulable
         self.schedules = {
             name: parse_schedule(f"attention.{name}", setting, num_epochs)

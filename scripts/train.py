@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 from omegaconf import OmegaConf
 
+from attention.heads.registry import complete_options
 from configs.schema.training import Train
 from data.vqa.data_folder import DataFolder
 from data.vqa.question_only import score_question_only
@@ -47,7 +48,8 @@ def train(settings: Train, world: World) -> None:
     words = world.broadcast(world.run_on_first(prepare_data, settings, folder))
     path = choose_folder(settings)
     resume = settings.resume or world.broadcast(world.is_first and is_restarted(path))
-    config = OmegaConf.to_yaml(OmegaConf.create(settings.composed))
+    composed = {**settings.composed, "attention": complete_options(**settings.attention)}
+    config = OmegaConf.to_yaml(OmegaConf.create(composed))
     run_folder = world.run_on_first(open_run_folder, path, resume, config)
     try:
         run = build_run(settings, folder, words, world, run_folder)
@@ -64,7 +66,7 @@ def train(settings: Train, world: World) -> None:
         num_figures = draw_figures(settings, folder, path, world)
         print(summarise(lines, question_only), "", sep="\n")
         print(describe_files(path, num_figures), "", sep="\n")
-        print(suggest_commands(path, folder, "lam" in settings.attention), flush=True)
+        print(suggest_commands(path, folder, "lam" in run.contents["attention"]), flush=True)
 
 
 def choose_folder(settings: Train) -> Path:

@@ -61,7 +61,7 @@ def test_the_citation_is_of_the_paper_and_of_this_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["cff-version"] == "1.2.0"
     assert str(citation["version"]) == PROJECT["project"]["version"]
-    assert citation["license"] == PROJECT["project"]["license"]["text"]
+    assert citation["license"] == PROJECT["project"]["license"]
     paper = citation["preferred-citation"]
     names = [author["family-names"] for author in paper["authors"]]
     assert names == ["Farinhas", "Martins", "Aguiar"]

@@ -18,8 +18,10 @@ ALLOWED = {
     "mcan.cost": {"mcan.cost", "mcan.network", "mcan.runtime", "attention", "torch"},
     "mcan.evaluation": {
         "mcan.evaluation", "mcan.network", "mcan.runtime", "mcan.checkpoint",
-        "mcan.head_schedule", "mcan.published.weights",
-        "attention", "data", "torch", "numpy", "tqdm",
+        "mcan.head_schedule", "attention", "data", "torch", "numpy", "tqdm",
+    },
+    "mcan.published": {
+        "mcan.published", "mcan.network", "mcan.checkpoint", "mcan.head_schedule", "attention", "data", "torch", "numpy",
     },
     "mcan": {"mcan", "attention", "data", "torch", "numpy", "tqdm"},
     "data": {"data", "torch", "torchvision", *FILES},

@@ -25,21 +25,18 @@ def monomials(points: Tensor) -> Tensor:
 
 
 def log_gaussian(mu: Tensor, sigma: Tensor, log_scale: Tensor | None = None) -> Tensor:
-    """a (…, 6) with a·φ(x) = log_scale + log N(x; μ, Σ), from μ (…, 2) and Σ (…, 2, 2)."""
+    """a (…, 6) with a·φ(x) = log_scale + log N(x; μ, Σ), from μ (…, 2) and Σ (…, 2, 2).
+
+    log N(x; μ, Σ) = f(x) − log 2π − ½ log |Σ|, with the score f(x) = −½ (x − μ)ᵀ Σ⁻¹ (x − μ),
+    Eq. (2), which is −xᵀHx + 2 (Hμ)ᵀx − μᵀHμ for H = ½ Σ⁻¹.
+    """
     adjugate = sigma.flip(-2, -1) * _constant(ADJUGATE, sigma.device)
     twice_determinant = (sigma * adjugate).sum((-2, -1))
     half_inverse = adjugate / twice_determinant[..., None, None]
-    constant = -0.5 * twice_determinant.log()
-    return score_function(mu, half_inverse, constant if log_scale is None else constant + log_scale)
-
-
-def score_function(mu: Tensor, half_inverse: Tensor, constant: Tensor) -> Tensor:
-    """a (…, 6) with a·φ(x) = constant + OFFSET + f(x).
-
-    f(x) = −½ (x − μ)ᵀ Σ⁻¹ (x − μ), Eq. (2), is −xᵀHx + 2 (Hμ)ᵀx − μᵀHμ with H = ½ Σ⁻¹.
-    """
     linear = (half_inverse * mu[..., None, :]).sum(-1)
-    constant = constant - (mu * linear).sum(-1)
+    constant = -0.5 * twice_determinant.log() - (mu * linear).sum(-1)
+    if log_scale is not None:
+        constant = constant + log_scale
     elements = half_inverse.flatten(-2)  # uu, uv, vu, vv
     parts = [constant[..., None], linear, elements[..., :2], elements[..., 3:]]
     offset, factors = _constant(OFFSET, mu.device), _constant(FACTORS, mu.device)

@@ -73,7 +73,7 @@ class MultimodalHead(ContinuousHead):
         """Check λ and the numbers of iterations whenever they are set."""
         if name == "lam":
             value = check_positive(name, value, zero=True)
-        elif name in self.schedulable:
+        elif name in ("train_iterations", "test_iterations"):
             value = check_whole_number(name, value, 1)
         super().__setattr__(name, value)
 

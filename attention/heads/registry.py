@@ -37,6 +37,17 @@ def find(name: str) -> type[Head]:
     return _heads[name]
 
 
+def complete_options(name: str, **options: Any) -> dict[str, Any]:
+    """Name and options of a head, with the defaults of those that are not given.
+
+    Defaults that a config cannot hold, other than numbers and texts, are left to the class.
+    """
+    parameters = inspect.signature(find(name)).parameters.values()
+    plain = (str, int, float, bool, type(None))
+    defaults = {each.name: each.default for each in parameters if isinstance(each.default, plain)}
+    return {"name": name, **defaults, **options}
+
+
 def build(name: str, **options: Any) -> Head:
     """A head by name; options go to its constructor."""
     parameters = inspect.signature(find(name)).parameters

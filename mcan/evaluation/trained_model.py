@@ -16,11 +16,10 @@ from data.text.vocabulary import Vocabulary
 from data.text.word_lists import Words
 from data.vqa.data_folder import DataFolder
 from data.vqa.layout import VQA_V2
-from mcan import MCAN, Sizes
 from mcan.checkpoint import load_checkpoint
 from mcan.head_schedule import ScheduledHead
-from mcan.network.architecture import load_weights
-from mcan.published.weights import infer_sizes
+from mcan.network.architecture import infer_sizes, load_weights
+from mcan.network.model import MCAN, Sizes
 
 
 @dataclass(frozen=True)

@@ -49,3 +49,19 @@ def load_weights(model: MCAN, weights: Mapping[str, Tensor], owner: str) -> None
         raise ValueError(
             f"{owner} has another architecture: its weights do not fit a model of {sizes}"
         ) from None
+
+
+def infer_sizes(weights: Mapping[str, Tensor], num_heads: int) -> Sizes:
+    """Every size of the network but the number of heads, which leaves no trace in the weights."""
+    try:
+        words, embedding = weights["embedding.weight"].shape
+        hidden, features = weights["project_features.weight"].shape
+        answers, output = weights["classify.weight"].shape
+        glimpses, pooling = weights["pool_image.score_network.score.weight"].shape
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"these weights are not MCAN's: {error} is missing or misshapen") from None
+    if glimpses != 1:
+        raise ValueError(f"this MCAN has {glimpses} glimpses per pooling; only one is supported")
+    layers = len({name.split(".")[1] for name in weights if name.startswith("encoder.")})
+    sizes = words, answers, features, embedding, hidden, layers, num_heads, pooling, output
+    return Sizes(*sizes)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from attention import build
-from mcan.network.model import MCAN, Sizes
+from mcan.network.architecture import infer_sizes
+from mcan.network.model import MCAN
 
 # Where a published name starts with the left, ours starts with the right.
 PREFIXES = {
@@ -109,19 +110,3 @@ def rename(name: str) -> str:
     for published in sorted(PARTS, key=len, reverse=True):
         name = re.sub(rf"(?<=\.){re.escape(published)}(?=\.|$)", PARTS[published], name)
     return name
-
-
-def infer_sizes(renamed: Mapping[str, Tensor], num_heads: int) -> Sizes:
-    """Every size of the network but the number of heads, which leaves no trace in the weights."""
-    try:
-        words, embedding = renamed["embedding.weight"].shape
-        hidden, features = renamed["project_features.weight"].shape
-        answers, output = renamed["classify.weight"].shape
-        glimpses, pooling = renamed["pool_image.score_network.score.weight"].shape
-    except (KeyError, ValueError) as error:
-        raise ValueError(f"these weights are not MCAN's: {error} is missing or misshapen") from None
-    if glimpses != 1:
-        raise ValueError(f"this MCAN has {glimpses} glimpses per pooling; only one is supported")
-    layers = len({name.split(".")[1] for name in renamed if name.startswith("encoder.")})
-    sizes = words, answers, features, embedding, hidden, layers, num_heads, pooling, output
-    return Sizes(*sizes)

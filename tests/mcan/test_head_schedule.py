@@ -87,3 +87,21 @@ def test_a_users_head_schedules_its_own_options_by_a_users_schedule():
         ScheduledHead({**options, "rounds": "many"}, num_epochs=3)
     with pytest.raises(ValueError, match="a head schedule named 'halving' is already registered"):
         register_schedule("halving")(dict)
+
+
+def test_options_that_are_not_given_have_the_defaults_of_the_heads_class():
+    given = {"name": "multimodal", "lam": {"linear": [1, 2]}}
+    options = ScheduledHead(given, 3).options
+    assert options["lam"] == {"linear": [1, 2]}
+    assert (options["k_max"], options["floor"], options["selection"]) == (4, 1e-6, "sample")
+
+
+def test_a_head_derived_from_ours_may_schedule_options_of_its_own():
+    class Tempered(attention.MultimodalHead):
+        schedulable: ClassVar = {**attention.MultimodalHead.schedulable, "temperature": float}
+
+    head = Tempered()
+    head.temperature = 0.5
+    assert head.temperature == 0.5
+    with pytest.raises(ValueError, match="train_iterations must be a whole number"):
+        head.train_iterations = 0.5
