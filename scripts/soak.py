@@ -34,8 +34,9 @@ def main(settings: Soak) -> None:
     with tempfile.TemporaryDirectory() as folder:
         build_shapes(Path(folder) / "data", sizes=SCENES, num_workers=1)
         words = [*SMALL, f"data.root={folder}/data", f"runs={folder}", *shlex.split(settings.train)]
-        samples = list(train_and_sample(words, 60 * settings.minutes, interval))
-        num_epochs = len((Path(folder) / "soak" / "metrics.jsonl").read_text().splitlines())
+        metrics = Path(folder) / "soak" / "metrics.jsonl"
+        samples = list(train_and_sample(words, metrics, 60 * settings.minutes, interval))
+        num_epochs = len(metrics.read_text().splitlines())
     problems = find_growth(samples, settings.warm_up, settings.tolerance)
     print(f"{len(samples)} samples, {num_epochs} epochs with validation", flush=True)
     if problems:
@@ -44,20 +45,25 @@ def main(settings: Soak) -> None:
     print(f"FLAT: memory within {settings.tolerance:g} %, files and threads as many as before")
 
 
-def train_and_sample(words: list[str], seconds: float, interval: float) -> Iterator[Sample]:
-    """Samples of a run that is stopped on request in the end; each is printed."""
+def train_and_sample(
+    words: list[str], metrics: Path, seconds: float, interval: float
+) -> Iterator[Sample]:
+    """Samples of a run, from its first epoch's metrics on; it is stopped on request in the end."""
     process = subprocess.Popen([sys.executable, "-m", "scripts.train", *words])
-    start = time.monotonic()
+    start: float | None = None
     try:
-        while (elapsed := time.monotonic() - start) < seconds:
-            time.sleep(min(interval, seconds - elapsed))
+        while start is None or time.monotonic() - start < seconds:
+            time.sleep(interval)
             if process.poll() is not None:
                 raise ValueError(f"the run ended by itself with exit code {process.poll()}")
+            if start is None:
+                start = time.monotonic() if metrics.is_file() else None
+                continue
             sample = take_sample(process.pid, time.monotonic() - start)
             print(sample, flush=True)
             yield sample
         process.send_signal(signal.SIGTERM)
-        if process.wait(timeout=120) != PREEMPTED:
+        if process.wait(timeout=600) != PREEMPTED:
             raise ValueError(f"asked to stop, the run ended with exit code {process.poll()}")
     finally:
         process.kill()

@@ -21,7 +21,8 @@ ALLOWED = {
         "mcan.head_schedule", "attention", "data", "torch", "numpy", "tqdm",
     },
     "mcan.published": {
-        "mcan.published", "mcan.network", "mcan.checkpoint", "mcan.head_schedule", "attention", "data", "torch", "numpy",
+        "mcan.published", "mcan.network", "mcan.checkpoint", "mcan.head_schedule",
+        "attention", "data", "torch", "numpy",
     },
     "mcan": {"mcan", "attention", "data", "torch", "numpy", "tqdm"},
     "data": {"data", "torch", "torchvision", *FILES},

@@ -9,11 +9,8 @@ LEAKY = ["samples_per_minute=60", "warm_up=0.4", "train=modules=[tests.faults.le
 
 
 def test_soak_detects_a_leak():
-    for minutes in (0.5, 2, 8):  # the run must have begun within a part of them
-        words = [f"minutes={minutes}", *LEAKY]
-        code, printed = Run([sys.executable, "-m", "scripts.soak", *words]).end(HANG + 60 * minutes)
-        if "GROWS: " in printed:
-            break
+    words = ["minutes=0.5", *LEAKY]
+    code, printed = Run([sys.executable, "-m", "scripts.soak", *words]).end(HANG)
     assert code == 1, printed
     assert "stopped on request" in printed
     assert "samples, " in printed
