@@ -19,6 +19,7 @@ from data.vqa.data_folder import DataFolder
 from data.vqa.questions import Annotation, Questions
 from mcan.evaluation.trained_model import TrainedModel
 from mcan.runtime.distributed import World
+from mcan.runtime.loader_threads import choose_loader_threads
 from mcan.runtime.settings import Runtime
 
 
@@ -93,7 +94,7 @@ def make_loader(
         examples,
         len(words.answers),
         share_images=True,
-        num_threads=runtime.loader_threads,
+        num_threads=choose_loader_threads(runtime),
         keep=2,
         pin=device.type == "cuda",
     )

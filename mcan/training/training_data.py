@@ -14,6 +14,7 @@ from data.features.store_set import StoreSet, open_stores
 from data.text.word_lists import Words
 from data.vqa.data_folder import DataFolder
 from mcan.runtime.distributed import World
+from mcan.runtime.loader_threads import choose_loader_threads
 from mcan.training.settings import TrainingSettings
 
 
@@ -65,7 +66,7 @@ def open_training_data(
         open_stores(folder.stores(split), runtime.reader, runtime.stage_to),
         load_examples(folder, split, words),
         len(words.answers),
-        num_threads=runtime.loader_threads,
+        num_threads=choose_loader_threads(runtime),
         keep=runtime.micro_batches + 1,
         pin=world.device.type == "cuda",
     )
