@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.batching.batch import Batch
+from data.batching.device_copies import copy_ahead
 from data.batching.examples import load_examples
 from data.batching.loader import Loader
 from data.batching.sampler import TrainingBatches
@@ -44,7 +45,7 @@ class TrainingData:
             epoch, first_step, world.rank, world.size, number
         )
         step: list[Batch] = []
-        for batch in self.loader.iterate(micro_batches):
+        for batch in copy_ahead(self.loader.iterate(micro_batches), world.device, keep=number):
             step.append(batch)
             if len(step) == number:
                 yield step
