@@ -41,18 +41,20 @@ class Batch:
     """What the network sees at a time: i images, b questions about them.
 
     With `image_index` None, question n is about image n. Features lie in a buffer that is reused:
-    they are valid until `keep` more batches were drawn from the loader.
+    they are valid until `keep` more batches were drawn from the loader. `copy_ahead` moves
+    features, tokens and targets to a GPU.
     """
 
     features: Tensor  # (i, L, F) of the store's dtype; rows past a grid's cells are zero
     sizes: tuple[tuple[int, int], ...]  # (height, width) of each image's grid
-    image_index: Tensor | None  # (b,) int64, which image each question is about
+    image_index: Tensor | None  # (b,) int64 on the CPU, which image each question is about
     tokens: Tensor  # (b, T) int64
     targets: Tensor | None  # (b, A) float32
     question_ids: Tensor  # (b,) int64
     image_ids: Tensor  # (b,) int64
     weight: float  # factor of each question's loss, see MicroBatch
     buffer: FeatureBuffer | None = field(default=None, repr=False, compare=False)  # to be reused
+    device_index: Tensor | None = None  # image_index again, where the features are
 
     def question_sizes(self) -> tuple[tuple[int, int], ...]:
         """The (height, width) of each question's grid."""

@@ -86,10 +86,15 @@ class Loader:
 
     def reserve(self, micro_batches: Sequence[MicroBatch]) -> None:
         """Make every buffer large enough for any of the batches, so that none grows on the way."""
-        num_images = max((len(each.rows) for each in micro_batches), default=0)
+        num_images = max((len(self.images_of(each)[0]) for each in micro_batches), default=0)
         num_cells = int((self.stores.heights * self.stores.widths).max())
         for buffer in self.ring:
             buffer.reserve(num_images * num_cells * self.stores.num_features)
+
+    def images_of(self, micro_batch: MicroBatch) -> tuple[np.ndarray, np.ndarray | None]:
+        """Where the images (i,) to read are in the stores, and each question's (b,) if shared."""
+        places = self.places[micro_batch.rows]
+        return np.unique(places, return_inverse=True) if self.share_images else (places, None)
 
     def to_tensor(self, array: np.ndarray) -> Tensor:
         """Make a small array a tensor, pinned when the loader pins."""
@@ -109,10 +114,8 @@ class PendingBatch:
     ) -> None:
         self.loader, self.micro_batch, self.buffer = loader, micro_batch, buffer
         stores = loader.stores
-        places, self.image_index = loader.places[micro_batch.rows], None
-        if loader.share_images:
-            places, index = np.unique(places, return_inverse=True)
-            self.image_index = loader.to_tensor(index)
+        places, index = loader.images_of(micro_batch)
+        self.image_index = None if index is None else loader.to_tensor(index)
         self.places = places.tolist()
         heights, widths = stores.heights[places].tolist(), stores.widths[places].tolist()
         self.sizes = tuple(zip(heights, widths, strict=True))

@@ -1,6 +1,5 @@
 """Several feature stores seen as one: what `train+val` reads."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from data.features.reader import FeatureStore, find_places
 from data.features.staging import stage_store
+from data.io.memory import usable_memory
 
 
 class StoreSet:
@@ -80,9 +80,8 @@ class StoreSet:
         return None
 
     def exceeds_memory(self) -> bool:
-        """True when the files are too large to stay in this machine's page cache."""
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        return sum(store.header.file_bytes for store in self.stores) > memory // 2
+        """True when the files are too large to stay in the page cache."""
+        return sum(store.header.file_bytes for store in self.stores) > usable_memory() // 2
 
     def check(self) -> None:
         """Raise when one of the files was changed or cut since it was opened."""

@@ -62,6 +62,8 @@ def count_training_step(
             logits = model(features, cells, tokens, getattr(model.pool_image.head, "k_max", None))
             loss = binary_cross_entropy_with_logits(logits.float(), targets, reduction="sum")
             loss.backward()
+    # `copy_ahead` has as many micro-batches as a step on the device beside the one that computes
+    ahead = num_micro_batches * (features.nbytes + tokens.nbytes + targets.nbytes)
     # `meta` has neither the norm of the gradients nor fused Adam, which reads four numbers per
     # parameter and writes three; DDP holds a copy of the gradients
     state = CHECKPOINT_BYTES + (0 if num_processes == 1 else 4)
@@ -69,5 +71,5 @@ def count_training_step(
         log.flops,
         log.num_bytes + (4 + 28) * num_parameters,
         log.kernels + 2,
-        log.peak_bytes + state * num_parameters,
+        log.peak_bytes + ahead + state * num_parameters,
     )

@@ -52,7 +52,7 @@ def map_batch(
     _, attended = attend(model, batch, world, dtype)
     grid = Grid.of(batch.question_sizes(), device=world.device)
     cells = pad(spread_over_cells(attended, grid), (0, num_cells - grid.num_cells))
-    return batch.question_ids, components_in_use(attended)[0], cells
+    return batch.question_ids, components_in_use(attended)[0], cells.cpu()  # too large to stay
 
 
 def spread_over_cells(attended: AttentionOutput, grid: Grid) -> Tensor:

@@ -8,6 +8,7 @@ import torch
 from tqdm import tqdm
 
 from data.batching.batch import Batch
+from data.batching.device_copies import copy_ahead
 from data.batching.examples import Examples, build_examples
 from data.batching.loader import Loader
 from data.batching.sampler import evaluation_batches
@@ -19,6 +20,7 @@ from data.vqa.data_folder import DataFolder
 from data.vqa.questions import Annotation, Questions
 from mcan.evaluation.trained_model import TrainedModel
 from mcan.runtime.distributed import World
+from mcan.runtime.loader_threads import choose_loader_threads
 from mcan.runtime.settings import Runtime
 
 
@@ -93,7 +95,7 @@ def make_loader(
         examples,
         len(words.answers),
         share_images=True,
-        num_threads=runtime.loader_threads,
+        num_threads=choose_loader_threads(runtime),
         keep=2,
         pin=device.type == "cuda",
     )
@@ -109,7 +111,7 @@ def iterate_questions(
 
 
 def iterate_split(loader: Loader, runtime: Runtime, world: World) -> Iterator[Batch]:
-    """This process's batches of a split, with a bar over them where it is asked for."""
+    """This process's batches of a split on its device, with a bar over them if it is asked for."""
     micro_batches = evaluation_batches(
         loader.examples.image_ids,
         loader.shapes,
@@ -124,6 +126,6 @@ def iterate_split(loader: Loader, runtime: Runtime, world: World) -> Iterator[Ba
         unit="question",
         disable=not (runtime.show_progress and world.is_first),
     ) as bar:
-        for batch in loader.iterate(micro_batches):
+        for batch in copy_ahead(loader.iterate(micro_batches), world.device):
             yield batch
             bar.update(len(batch.question_ids))

@@ -73,7 +73,13 @@ def attend(
     grid = Grid.of(batch.question_sizes(), device=world.device)
     tokens = batch.tokens.to(world.device, non_blocking=True)
     with autocast_to(dtype, world.device):
-        return model.attend(features, grid, tokens, image_index=batch.image_index)
+        return model.attend(
+            features,
+            grid,
+            tokens,
+            image_index=batch.image_index,
+            device_index=batch.device_index,
+        )
 
 
 def answer_logits(model: MCAN, question: Tensor, context: Tensor) -> Tensor:
@@ -119,10 +125,9 @@ def check_answers(question_ids: Tensor, probabilities: Tensor) -> None:
 def gather_rows(rows: Iterable[tuple[Tensor, ...]], world: World) -> list[Tensor]:
     """All processes' columns, each the batches' in turn, as one table sorted by question id.
 
-    A batch comes to the CPU before the next one is computed: its features' buffer is reused.
+    A batch's rows stay on the device until all are there: to fetch each would wait for each.
     """
-    batches = [[column.cpu() for column in columns] for columns in rows]
-    own = [torch.cat(column) for column in zip(*batches, strict=True)]
+    own = [torch.cat(column).cpu() for column in zip(*rows, strict=True)]
     parts = [part for part in world.gather(own) if part]  # a process may have had no batch
     if not parts:
         raise ValueError("there are no questions to answer")

@@ -68,19 +68,21 @@ class MCAN(nn.Module):
         num_components: int | None = None,
         step: int = 0,
         image_index: Tensor | None = None,
+        device_index: Tensor | None = None,
     ) -> tuple[Tensor, AttentionOutput]:
         """The pooled question (B, output) and the output of the attention head over the image.
 
         With image_index (B,) on the CPU, question n is about image image_index[n] of the features,
         and what does not depend on the question is computed once per image. The grid is always
-        that of the questions, and every image has at least one.
+        that of the questions, and every image has at least one. `device_index` is the same on the
+        model's device, if it is there already.
         """
         is_word = mask_words(tokens)  # (B, T)
         word_mask = as_attention_mask(is_word)
         words = self.encode(tokens, word_mask)  # (B, T, H)
         cells = self.project_features(features.to(self.project_features.weight.dtype))
         grid = grid.to(cells.device)
-        cells = self.decode(cells, words, grid, word_mask, image_index)  # (B, L, H)
+        cells = self.decode(cells, words, grid, word_mask, image_index, device_index)  # (B, L, H)
         attended = self.pool_image(cells, grid, num_components, step)
         return self.pool_question(words, is_word), attended
 
@@ -101,11 +103,13 @@ class MCAN(nn.Module):
         grid: Grid,
         word_mask: Tensor,
         image_index: Tensor | None,
+        device_index: Tensor | None,
     ) -> Tensor:
         """cells (images, L, H), words (B, T, H) -> (B, L, H)."""
         layers = list(self.decoder)
         if image_index is not None:
-            index = image_index.to(cells.device, non_blocking=True)
+            index = image_index if device_index is None else device_index
+            index = index.to(cells.device, non_blocking=True)
             if self.splits_first_layer:
                 first = layers.pop(0)
                 assert isinstance(first, GuidedAttentionLayer)

@@ -27,7 +27,7 @@ class Runtime:
     keep: Count = 2
     reader: Literal["mmap", "pread"] = "mmap"
     stage_to: str | None = None
-    loader_threads: CountOrZero = 2
+    loader_threads: CountOrZero | None = None  # None: mcan/runtime/loader_threads.py chooses
     mixing: Literal["none", "leftovers", "all"] = "none"
     max_restarts: CountOrZero = 0
     show_progress: bool = True

@@ -102,6 +102,7 @@ class Stepper:
         """Add a micro-batch's gradients; its summed loss, detached."""
         device = self.world.device
         assert batch.targets is not None
+        # they are there already, unless a batch has not come through `copy_ahead`
         features = batch.features.to(device, non_blocking=True)
         tokens = batch.tokens.to(device, non_blocking=True)
         targets = batch.targets.to(device, non_blocking=True)
@@ -114,10 +115,6 @@ class Stepper:
         factor = torch.where(loss.detach().isfinite(), 1.0, torch.nan)
         # DDP averages over processes; the loss is a mean over the global batch: hence the size
         self.scaler.scale(loss * factor * (batch.weight * self.world.size)).backward()
-        if device.type == "cuda":
-            done = torch.cuda.Event()
-            done.record()
-            batch.keep_until(done.synchronize)
         return loss.detach() if batch.weight > 0 else torch.zeros_like(loss)
 
     def _update(self, norm: Tensor, total: Tensor, rate: float) -> Tensor:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.batching.batch import Batch
+from data.batching.device_copies import copy_ahead
 from data.batching.examples import load_examples
 from data.batching.loader import Loader
 from data.batching.sampler import TrainingBatches
@@ -14,6 +15,7 @@ from data.features.store_set import StoreSet, open_stores
 from data.text.word_lists import Words
 from data.vqa.data_folder import DataFolder
 from mcan.runtime.distributed import World
+from mcan.runtime.loader_threads import choose_loader_threads
 from mcan.training.settings import TrainingSettings
 
 
@@ -43,7 +45,7 @@ class TrainingData:
             epoch, first_step, world.rank, world.size, number
         )
         step: list[Batch] = []
-        for batch in self.loader.iterate(micro_batches):
+        for batch in copy_ahead(self.loader.iterate(micro_batches), world.device, keep=number):
             step.append(batch)
             if len(step) == number:
                 yield step
@@ -65,7 +67,7 @@ def open_training_data(
         open_stores(folder.stores(split), runtime.reader, runtime.stage_to),
         load_examples(folder, split, words),
         len(words.answers),
-        num_threads=runtime.loader_threads,
+        num_threads=choose_loader_threads(runtime),
         keep=runtime.micro_batches + 1,
         pin=world.device.type == "cuda",
     )

@@ -16,6 +16,7 @@ from mcan.checkpoint import load_checkpoint
 from mcan.cost.step_cost import CHECKPOINT_BYTES, choose_gpu_dtype, count_training_step
 from mcan.head_schedule import ScheduledHead
 from mcan.network.architecture import build_model
+from mcan.runtime.loader_threads import choose_loader_threads
 from scripts.cli.command import command
 from scripts.doctor.dataset import Dataset, check_dataset
 from scripts.doctor.environment import (
@@ -54,7 +55,7 @@ def examine(settings: Doctor) -> Iterator[Finding]:
     yield from check_versions()
     yield from check_extras(settings.figures)
     yield from check_gpus(machine, settings.gpus, runtime.device)
-    yield from check_limits(settings.gpus, runtime.loader_threads)
+    yield from check_limits(settings.gpus, runtime)
     if runtime.compile:
         device = torch.device("cuda" if machine.devices else "cpu")
         advice = "install a compiler, or leave runtime.compile=false"
@@ -107,7 +108,8 @@ def check_disks(settings: Doctor, dataset: Dataset) -> Iterator[Finding]:
         yield from check_file_system(store)
         number = len(dataset.questions.get(split, ()))
         sample = settings.sample_megabytes * 10**6
-        yield from check_read_speed(store, sample, runtime.loader_threads, number)
+        threads = choose_loader_threads(runtime, settings.gpus)
+        yield from check_read_speed(store, sample, threads, number)
 
 
 def count_memory(settings: Doctor, dataset: Dataset) -> int:

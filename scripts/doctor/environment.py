@@ -12,6 +12,8 @@ import torch
 from data.io.disk_space import format_bytes
 from data.io.threads import choose_threads
 from mcan.runtime.compilation import check_compiler
+from mcan.runtime.loader_threads import LEAST, choose_loader_threads
+from mcan.runtime.settings import Runtime
 from scripts.doctor.finding import Finding, ok, warning
 
 CONSTRAINTS = Path(__file__).parents[2] / "constraints.txt"
@@ -71,21 +73,19 @@ def check_extras(figures: int) -> Iterator[Finding]:
         yield ok(f"extras not installed, needed for: {uses}")
 
 
-def check_limits(num_processes: int, loader_threads: int) -> Iterator[Finding]:
+def check_limits(num_processes: int, runtime: Runtime) -> Iterator[Finding]:
     """Open files, processors and shared memory, through which several GPUs communicate."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if 0 <= files < FEWEST_FILES:
         yield warning(f"only {files} files may be open", f"ulimit -n {4 * FEWEST_FILES}")
-    cores = choose_threads(0)
-    needed = num_processes * max(1, loader_threads)
-    if cores < needed:
-        yield warning(
-            f"{cores} processors for {num_processes} processes with {loader_threads} loading "
-            f"threads each",
-            f"ask the scheduler for {needed}, or set runtime.loader_threads",
-        )
+    cores, threads = choose_threads(0), choose_loader_threads(runtime, num_processes)
+    asked = LEAST if runtime.loader_threads is None else max(1, threads)
+    text = f"{cores} processors for {num_processes} processes with {threads} loading threads each"
+    if cores < num_processes * asked:
+        advice = f"ask the scheduler for {num_processes * asked}, or set runtime.loader_threads"
+        yield warning(text, advice)
     else:
-        yield ok(f"{cores} processors, {files} open files")
+        yield ok(f"{text}, {files} open files")
     shared = Path("/dev/shm")
     if num_processes > 1 and shared.is_dir():
         free = shutil.disk_usage(shared).free

@@ -79,6 +79,15 @@ def test_evaluation_reads_each_image_once(make_loader):
     assert sorted(read) == list(range(len(SIZES)))
 
 
+def test_buffers_have_room_for_a_batchs_images_not_for_its_questions(make_loader):
+    loader = make_loader(share_images=True)
+    batches = evaluation_batches(np.array(IMAGES), loader.shapes, len(IMAGES), mixing="all")
+    (batch,) = loader.iterate(batches)
+    most_cells = max(height * width for height, width in SIZES.values())
+    assert len(batch.question_ids) == len(IMAGES) > len(SIZES)
+    assert {each.buffer.numel() for each in loader.ring} == {len(SIZES) * most_cells * 5}
+
+
 def test_a_split_without_answers_has_no_targets(make_loader):
     loader = make_loader(examples=ask(IMAGES, has_answers=False))
     for batch in loader.iterate(epoch(loader)):

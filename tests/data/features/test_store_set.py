@@ -58,3 +58,13 @@ def test_check_looks_at_every_file(sample, tmp_path):
         file.write(b"x")
     with pytest.raises(ValueError, match=r"b\.h5 was changed while in use"):
         stores.check()
+
+
+def test_stores_exceed_memory_when_they_do_not_fit_into_half_of_what_may_be_used(
+    sample, monkeypatch
+):
+    stores = open_stores([sample])
+    num_bytes = sample.stat().st_size
+    for usable, exceeds in ((2 * num_bytes, False), (2 * num_bytes - 2, True)):
+        monkeypatch.setattr("data.features.store_set.usable_memory", lambda usable=usable: usable)
+        assert stores.exceeds_memory() == exceeds

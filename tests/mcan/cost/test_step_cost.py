@@ -124,6 +124,12 @@ def test_more_questions_cost_in_proportion_but_the_update_stays():
     assert one.kernels == two.kernels
 
 
+def test_memory_holds_the_micro_batches_that_are_copied_ahead():
+    two, three = step(make(), 12, num_micro_batches=2), step(make(), 18, num_micro_batches=3)
+    features, tokens, targets = CELLS * TINY.num_features * 2, WORDS * 8, TINY.num_answers * 4
+    assert three.memory_bytes - two.memory_bytes == 6 * (features + tokens + targets)
+
+
 def test_processes_share_a_batch_and_micro_batches_save_memory():
     model = make()
     whole, half = step(model, 16), step(model, 16, num_micro_batches=2)

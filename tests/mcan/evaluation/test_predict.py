@@ -1,13 +1,22 @@
 """Answers of one pass under every number of components, and answers of an ensemble."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 import attention
 import mcan
 from data.batching.batch import Batch
-from mcan.evaluation.every_k import answer_candidates
-from mcan.evaluation.predict import Predictions, count_collapsed, predict, predict_ensemble
+from mcan.evaluation.every_k import answer_candidates, answer_every_k
+from mcan.evaluation.predict import (
+    Predictions,
+    answer_batch,
+    count_collapsed,
+    gather_rows,
+    predict,
+    predict_ensemble,
+)
 from tests.mcan.training.small_steps import ALONE, SIZES
 
 GRIDS = [(10, 8), (7, 12), (11, 11)]
@@ -133,6 +142,39 @@ def test_collapsed_components_are_those_in_use_without_area():
         torch.tensor([[1, 2, 4]]),
     )  # fmt: skip
     assert count_collapsed(mixture).tolist() == [[0, 1, 2]]
+
+
+def test_nothing_comes_to_the_cpu_before_all_batches_are_answered(monkeypatch):
+    events, fetch = [], torch.Tensor.cpu
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda own: events.append("cpu") or fetch(own))
+
+    def answer():
+        for number in (2, 0, 1):
+            events.append("batch")
+            yield torch.tensor([number]), torch.tensor([10 * number])
+
+    ids, answers = gather_rows(answer(), ALONE)
+    assert (ids.tolist(), answers.tolist()) == ([0, 1, 2], [0, 10, 20])
+    assert events == ["batch"] * 3 + ["cpu"] * 2
+
+
+@pytest.mark.parametrize("answer", [answer_batch, answer_every_k])
+@torch.inference_mode()
+def test_what_stays_of_a_batch_does_not_hold_its_features_or_attention(answer):
+    (batch,) = ask(GRIDS[:1])
+    rows = answer(build(k_max=4), batch, ALONE, torch.float32)
+    kept = sum(column.untyped_storage().nbytes() for column in rows)
+    assert kept <= 40 * 4 * len(batch.question_ids)  # five numbers or fewer for each k, no cell
+
+
+def test_an_index_on_the_device_is_taken_instead_of_a_copy():
+    model, (batch,) = build("discrete"), ask(GRIDS[:1])
+    expected = predict(model, [batch], ALONE, torch.float32)
+    there = replace(batch, device_index=batch.image_index.clone())
+    assert_same_rows(predict(model, [there], ALONE, torch.float32), expected)
+    other = replace(batch, device_index=batch.image_index.flip(0))
+    changed = predict(model, [other], ALONE, torch.float32)
+    assert not torch.equal(changed.probabilities, expected.probabilities)
 
 
 def test_no_questions_are_said_to_be_none():
