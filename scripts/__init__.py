@@ -17,6 +17,10 @@ def tell_interruption(
 
 sys.excepthook = tell_interruption  # Python then ends by the signal itself: 130 in a shell
 
+# read by torch on import: GPU memory in segments that grow, so that many grid shapes leave no gaps
+if not {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"} & os.environ.keys():
+    os.environ["PYTORCH_ALLOC_CONF"] = "expandable_segments:True"
+
 # read by tqdm on import: a log gets a line of progress each half minute, not ten a second
 if not sys.stderr.isatty():
     os.environ.setdefault("TQDM_MININTERVAL", "30")

@@ -12,10 +12,11 @@ from configs.schema.training import Cost
 from data.io.atomic_files import write_json
 from data.io.page_block import write_block
 from mcan.cost.hours import GPUS
-from mcan.cost.step_cost import CHECKPOINT_BYTES, choose_gpu_dtype, count_training_step
+from mcan.cost.step_cost import CHECKPOINT_BYTES, META, count_training_step
 from mcan.head_schedule import ScheduledHead
 from mcan.network.architecture import build_model
 from mcan.network.model import count_parameters
+from mcan.runtime.precision import choose_dtype
 from scripts.cli.command import command
 
 
@@ -40,7 +41,7 @@ def main(settings: Cost) -> None:
 def count_run(settings: Cost) -> dict[str, Any]:
     """What is counted, and by GPU and number of GPUs the hours and what limits them."""
     optim, assumed, gpus = settings.optim, settings.assume, sorted(settings.gpus)
-    dtype = choose_gpu_dtype(settings.runtime.precision)
+    dtype = choose_dtype(settings.runtime.precision, META)
     head = ScheduledHead(settings.attention, optim.epochs).build()
     data = {f"num_{name}": getattr(settings, name) for name in ("words", "answers", "features")}
     with torch.device("meta"):

@@ -4,6 +4,7 @@ python -m scripts.evaluate checkpoint=runs/<name> split=val
 """
 
 from configs.schema.trained import Evaluate
+from data.features.staging import stage_stores
 from data.io.atomic_files import write_json
 from data.vqa.results import result_name
 from mcan.evaluation.evaluation_split import open_evaluation_split
@@ -15,7 +16,7 @@ from mcan.evaluation.report import (
     format_others,
     format_warning,
 )
-from mcan.runtime.distributed import World, joined_world
+from mcan.runtime.distributed import World, open_world
 from mcan.runtime.precision import choose_dtype
 from mcan.runtime.torch_settings import set_up_torch
 from scripts.cli.checkpoints import load_models
@@ -27,7 +28,7 @@ from scripts.score import format_table
 @command("evaluate")
 def main(settings: Evaluate) -> None:
     """Evaluate, on as many processes as there are."""
-    with joined_world(settings.runtime.device, settings.runtime.timeout_minutes) as world:
+    with open_world(settings.runtime.device, settings.runtime.timeout_minutes) as world:
         evaluate(settings, world)
 
 
@@ -35,8 +36,10 @@ def evaluate(settings: Evaluate, world: World) -> None:
     """Answer the split and score the answers; the first process prints and writes."""
     set_up_torch(settings.runtime)
     (trained,) = load_models(settings, [settings.checkpoint], world)
+    folder = trained.open_data(settings.data.root)
+    world.join(stage_stores(folder.stores(settings.split), settings.runtime.stage_to))
     split = open_evaluation_split(
-        trained.open_data(settings.data.root),
+        folder,
         settings.split,
         trained.words,
         settings.runtime,

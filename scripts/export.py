@@ -4,6 +4,7 @@ python -m scripts.export checkpoint=runs/<name>, or checkpoints=[runs/a,runs/b] 
 """
 
 from configs.schema.trained import Export
+from data.features.staging import stage_stores
 from data.vqa.results import result_name
 from mcan.evaluation.evaluation_split import open_evaluation_split
 from mcan.evaluation.export import (
@@ -14,7 +15,7 @@ from mcan.evaluation.export import (
     write_result_files,
 )
 from mcan.evaluation.predict import predict, predict_ensemble
-from mcan.runtime.distributed import World, joined_world
+from mcan.runtime.distributed import World, open_world
 from mcan.runtime.precision import choose_dtype
 from mcan.runtime.torch_settings import set_up_torch
 from scripts.cli.checkpoints import load_models
@@ -25,7 +26,7 @@ from scripts.cli.output import choose_files
 @command("export")
 def main(settings: Export) -> None:
     """Export, on as many processes as there are."""
-    with joined_world(settings.runtime.device, settings.runtime.timeout_minutes) as world:
+    with open_world(settings.runtime.device, settings.runtime.timeout_minutes) as world:
         export(settings, world)
 
 
@@ -38,8 +39,10 @@ def export(settings: Export, world: World) -> None:
     models = load_models(settings, named, world)
     check_ensemble(models)
     first = models[0]
+    folder = first.open_data(settings.data.root)
+    world.join(stage_stores(folder.stores(settings.split), settings.runtime.stage_to))
     split = open_evaluation_split(
-        first.open_data(settings.data.root),
+        folder,
         settings.split,
         first.words,
         settings.runtime,

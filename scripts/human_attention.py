@@ -4,12 +4,13 @@ python -m scripts.human_attention checkpoints=[runs/a,runs/b]
 """
 
 from configs.schema.trained import HumanAttention
+from data.features.staging import stage_stores
 from data.human_attention.agreement import LEVEL
 from data.human_attention.comparison import HumanComparison
 from data.human_attention.report import check_replaceable, format_comparison, write_comparison
 from mcan.evaluation.human_attention import compare
 from mcan.evaluation.trained_model import name_models
-from mcan.runtime.distributed import World, joined_world
+from mcan.runtime.distributed import World, open_world
 from mcan.runtime.torch_settings import set_up_torch
 from scripts.cli.checkpoints import load_models
 from scripts.cli.command import command
@@ -19,7 +20,7 @@ from scripts.cli.output import choose_output, place_beside
 @command("human_attention")
 def main(settings: HumanAttention) -> None:
     """Compare, on as many processes as there are."""
-    with joined_world(settings.runtime.device, settings.runtime.timeout_minutes) as world:
+    with open_world(settings.runtime.device, settings.runtime.timeout_minutes) as world:
         compare_with_people(settings, world)
 
 
@@ -30,6 +31,7 @@ def compare_with_people(settings: HumanAttention, world: World) -> HumanComparis
         raise ValueError("human_attention needs checkpoints=[…]: checkpoints or folders of runs")
     models = load_models(settings, settings.checkpoints, world)
     folder = models[0].open_data(settings.data.root)
+    world.join(stage_stores(folder.stores(settings.split), settings.runtime.stage_to))
     output = choose_output(settings.output, place_beside(models, settings.runs, "human_attention"))
     summary = output / f"{settings.split}.json"
     check_replaceable(summary, [model.path for model in models])

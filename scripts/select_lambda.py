@@ -8,6 +8,7 @@ from dataclasses import asdict
 import numpy as np
 
 from configs.schema.trained import SelectLambda
+from data.features.staging import stage_stores
 from data.io.atomic_files import atomic_write, write_json
 from figures.lambda_figure import draw_lambda_figure
 from figures.requirements import has_matplotlib
@@ -16,7 +17,7 @@ from mcan.evaluation.every_k import answer_candidates
 from mcan.evaluation.lambda_report import format_picks, format_use, write_table
 from mcan.evaluation.lambda_selection import LambdaTable, assign_folds, make_grid, pick_lambda
 from mcan.evaluation.report import describe_evaluated, format_warning
-from mcan.runtime.distributed import World, joined_world
+from mcan.runtime.distributed import World, open_world
 from mcan.runtime.precision import choose_dtype
 from mcan.runtime.torch_settings import set_up_torch
 from scripts.cli.checkpoints import load_models
@@ -29,7 +30,7 @@ NAMES = ("table.csv", "table.json", "table.png")
 @command("select_lambda")
 def main(settings: SelectLambda) -> None:
     """Select, on as many processes as there are."""
-    with joined_world(settings.runtime.device, settings.runtime.timeout_minutes) as world:
+    with open_world(settings.runtime.device, settings.runtime.timeout_minutes) as world:
         select_lambda(settings, world)
 
 
@@ -40,6 +41,7 @@ def select_lambda(settings: SelectLambda, world: World) -> None:
     (trained,) = load_models(settings, [settings.checkpoint], world)
     trained.check_selects()
     folder = trained.open_data(settings.data.root)
+    world.join(stage_stores(folder.stores(settings.split), settings.runtime.stage_to))
     split = open_evaluation_split(
         folder, settings.split, trained.words, settings.runtime, world.device, models=[trained]
     )

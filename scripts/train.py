@@ -9,11 +9,12 @@ from omegaconf import OmegaConf
 
 from attention.heads.registry import complete_options
 from configs.schema.training import Train
+from data.features.staging import stage_stores
 from data.vqa.data_folder import DataFolder
 from data.vqa.question_only import score_question_only
 from figures.run_figures import draw_run_figures
 from mcan.evaluation.trained_model import load_trained
-from mcan.runtime.distributed import World, joined_world
+from mcan.runtime.distributed import World, open_world
 from mcan.runtime.stop_request import PREEMPTED, StoppedOnRequestError
 from mcan.runtime.torch_settings import set_up_torch
 from mcan.training.preparation import prepare_data
@@ -29,7 +30,7 @@ from scripts.cluster.exit_status import count_restarts
 def main(settings: Train) -> None:
     """Train, and turn a stop on request or a number that is not finite into an exit code."""
     ignore_closed_terminal()
-    with joined_world(settings.runtime.device, settings.runtime.timeout_minutes) as world:
+    with open_world(settings.runtime.device, settings.runtime.timeout_minutes) as world:
         try:
             train(settings, world)
         except StoppedOnRequestError:
@@ -45,6 +46,8 @@ def train(settings: Train, world: World) -> None:
     set_up_torch(settings.runtime)
     torch.manual_seed(settings.seed)  # the initial weights: the same on every process
     folder = DataFolder(settings.data.root, settings.data.layout)
+    stores = [*folder.stores(settings.train_split), *folder.stores(settings.val_split)]
+    world.join(stage_stores(stores, settings.runtime.stage_to))
     words = world.broadcast(world.run_on_first(prepare_data, settings, folder))
     path = choose_folder(settings)
     resume = settings.resume or world.broadcast(world.is_first and is_restarted(path))

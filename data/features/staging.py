@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from tqdm import tqdm
@@ -12,6 +13,21 @@ from data.io.disk_space import require_room
 from data.io.locks import FileLock
 
 PIECE = 16 << 20  # bytes copied at a time
+SLOWEST = 25e6  # bytes per second, from a shared file system that is busy
+
+
+def stage_stores(paths: Sequence[Path], folder: str | Path | None) -> float:
+    """Copy stores to the folder, if one is given; how many minutes another machine may need.
+
+    For before processes join: they would wait for each other's copies, and give up. A store that is
+    not there is reported by those who open it.
+    """
+    if folder is None:
+        return 0.0
+    there = [path for path in dict.fromkeys(paths) if path.is_file()]
+    for path in there:
+        stage_store(path, folder)
+    return sum(path.stat().st_size for path in there) / SLOWEST / 60
 
 
 def stage_store(path: str | Path, folder: str | Path) -> Path:

@@ -24,14 +24,26 @@ GPUS = {
 }
 
 
+def find_gpu(device_name: str) -> str:
+    """The GPU of the table that a driver calls by this name; the A100 where it is none of them."""
+    models = {name.rsplit(" ", 2)[0]: name for name in GPUS}
+    return next((models[model] for model in models if model in device_name), models["A100"])
+
+
 @dataclass(frozen=True)
 class Assumptions:
     """What cannot be counted; configs/cost.yaml explains each and gives its unit."""
 
-    utilisation: Annotated[float, "> 0 and <= 1"]
-    launch: Annotated[float, ">= 0"]
-    network: Annotated[float, "> 0"]
-    disk: Annotated[float, "> 0"]
+    utilisation: Annotated[float, "> 0 and <= 1"] = 0.6
+    launch: Annotated[float, ">= 0"] = 5.0
+    network: Annotated[float, "> 0"] = 10.0
+    disk: Annotated[float, "> 0"] = 2.0
+
+    def time_kernels(self, step: Cost, gpu: GPU, dtype: torch.dtype) -> tuple[float, float]:
+        """Seconds of a step's arithmetic and memory traffic, and of its kernels' launches."""
+        peak = gpu.single if dtype is torch.float32 else gpu.half
+        busy = step.flops / (1e12 * peak) + step.bytes / (1e9 * gpu.bandwidth)
+        return busy / self.utilisation, 1e-6 * self.launch * step.kernels
 
     def time_step(
         self,
@@ -46,12 +58,10 @@ class Assumptions:
 
         Its kernels take their arithmetic and their memory traffic, or their launches if longer.
         """
-        peak = gpu.single if dtype is torch.float32 else gpu.half
-        busy = step.flops / (1e12 * peak) + step.bytes / (1e9 * gpu.bandwidth)
         # a ring all-reduce passes 2(n − 1)/n of the gradients over every link
         exchanged = 2 * (num_gpus - 1) / num_gpus * gradient_bytes
         return max(
-            (max(busy / self.utilisation, 1e-6 * self.launch * step.kernels), "compute"),
+            (max(self.time_kernels(step, gpu, dtype)), "compute"),
             (exchanged / (1e9 * self.network), "exchange"),
             (feature_bytes / (1e9 * self.disk), "loading"),
         )

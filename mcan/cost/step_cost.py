@@ -14,8 +14,6 @@ from attention import Grid
 from mcan.cost.gpu_kernels import GPUKernels
 from mcan.cost.operations import OperationLog
 from mcan.network.model import MCAN, count_parameters
-from mcan.runtime.precision import choose_dtype
-from mcan.runtime.settings import Precision
 
 META = torch.device("meta")
 CHECKPOINT_BYTES = 12  # per parameter: the weight and Adam's two moments
@@ -29,11 +27,6 @@ class Cost:
     bytes: int
     kernels: int
     memory_bytes: int
-
-
-def choose_gpu_dtype(precision: Precision) -> torch.dtype:
-    """The dtype of a step on a GPU, where "auto" is bfloat16."""
-    return choose_dtype("bfloat16" if precision == "auto" else precision, META)
 
 
 def count_training_step(

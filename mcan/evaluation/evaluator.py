@@ -16,6 +16,7 @@ from mcan.evaluation.metrics import AnsweredSplit, compute_metrics
 from mcan.evaluation.predict import Predictions, predict
 from mcan.network.model import MCAN
 from mcan.runtime.distributed import World
+from mcan.runtime.stop_request import StopRequest, until_stopped
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,21 @@ class Evaluation:
 
 
 def evaluate_split(
-    model: MCAN, split: EvaluationSplit, world: World, dtype: torch.dtype
+    model: MCAN,
+    split: EvaluationSplit,
+    world: World,
+    dtype: torch.dtype,
+    stop: StopRequest | None = None,
 ) -> Evaluation:
-    """Answer an annotated split with the test-time head; every process gets the same values."""
+    """Answer an annotated split with the test-time head; every process gets the same values.
+
+    A request to stop, where it may come, ends it on all processes with a StoppedOnRequestError.
+    """
     start = time.monotonic()
-    predictions = predict(model, split.batches(world), world, dtype)
+    batches = split.batches(world)
+    if stop is not None:
+        batches = until_stopped(batches, stop, world)
+    predictions = predict(model, batches, world, dtype)
     seconds = time.monotonic() - start
     answers = name_answers(predictions, split.words.answers.words)
     scores = score_results(split.annotations, answers)

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import socket
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,14 +18,38 @@ import torch.distributed.nn.functional
 
 Result = TypeVar("Result")
 
+# how gloo, NCCL and torch's store say that the other side of a connection is gone
+GONE = ("closed", "reset by peer", "roken pipe", "ncclRemoteError", "recv, got 0 bytes")
+
 
 @dataclass(frozen=True)
 class World:
-    """This process's place among all, and its device."""
+    """This process's place among all, and its device; they exchange after `join`."""
 
     rank: int
     size: int
     device: torch.device
+    timeout_minutes: float = 10.0  # that one process waits for another in an exchange
+
+    def join(self, patience_minutes: float = 0.0) -> None:
+        """Make the group of all processes, if torchrun started them: NCCL on CUDA, else gloo.
+
+        With patience others may come later, such as those on a machine that still copies its data.
+        """
+        if "RANK" not in os.environ or dist.is_initialized():
+            return
+        timeout = timedelta(minutes=self.timeout_minutes)
+        patience = max(timeout, timedelta(minutes=patience_minutes))
+        # as init_process_group does it, which knows one timeout for both
+        store, rank, size = next(dist.rendezvous("env://", timeout=patience))
+        store.set_timeout(timeout)
+        dist.init_process_group(
+            "nccl" if self.device.type == "cuda" else "gloo",
+            store=dist.PrefixStore("default_pg", store),
+            rank=rank,
+            world_size=size,
+            timeout=timeout,
+        )
 
     @property
     def is_first(self) -> bool:
@@ -76,47 +101,49 @@ class World:
         return self.device if dist.get_backend() == "nccl" else torch.device("cpu")
 
 
-def join_world(device: str | None = None, timeout_minutes: float = 10) -> World:
-    """Join the group that torchrun describes, or be alone; NCCL on CUDA, gloo elsewhere."""
+def find_world(device: str | None = None, timeout_minutes: float = 10) -> World:
+    """The place that torchrun gave this process, or a world of its own; nothing is joined yet."""
     rank, size = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
-    place = choose_device(device, int(os.environ.get("LOCAL_RANK", "0")))
+    local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+    place = choose_device(device, local_rank, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     if place.type == "cuda":
         torch.cuda.set_device(place)
-    if "RANK" in os.environ and not dist.is_initialized():
-        backend = "nccl" if place.type == "cuda" else "gloo"
-        dist.init_process_group(backend, timeout=timedelta(minutes=timeout_minutes))
-    return World(rank, size, place)
+    return World(rank, size, place, timeout_minutes)
 
 
 @contextlib.contextmanager
-def joined_world(device: str | None, timeout_minutes: float) -> Iterator[World]:
-    """Join for as long as the block lasts; a process that is lost meanwhile is an error by name."""
-    world = join_world(device, timeout_minutes)
+def open_world(device: str | None, timeout_minutes: float) -> Iterator[World]:
+    """The world for as long as the block lasts; an exchange that fails is an error by name."""
+    world = find_world(device, timeout_minutes)
     try:
         yield world
     except BaseException as error:
         traceback.clear_frames(error.__traceback__)  # whose variables may hold the group
-        reason = " ".join(str(error).split())
-        is_gloo = isinstance(error, RuntimeError) and "gloo" in reason
-        if world.size == 1 or not (is_gloo or isinstance(error, dist.DistError)):
+        is_gloo = isinstance(error, RuntimeError) and "gloo" in str(error)
+        if not (is_gloo or isinstance(error, dist.DistError)):
             raise
-        raise ConnectionAbortedError(describe_loss(world, timeout_minutes, reason)) from error
+        raise ConnectionAbortedError(describe_failure(world, str(error))) from error
     finally:
         leave_world()
 
 
-def describe_loss(world: World, timeout_minutes: float, reason: str) -> str:
-    """How another process was lost; its own message or torchrun's says which one."""
-    others = f"process {world.rank} of {world.size} got no reply from another process"
+def describe_failure(world: World, message: str) -> str:
+    """What a failed exchange means, and in brackets its library's own reason."""
+    reason = " ".join(message.partition("Exception raised from")[0].split())  # no C++ frames
+    this = f"process {world.rank} of {world.size}"
     if "imed out" in reason or "imeout" in reason:
-        return (
-            f"{others}: none within runtime.timeout_minutes={timeout_minutes:g}, so it hangs "
-            f"or is slower than that; resume=true continues from the last checkpoint"
+        what = (
+            f"{this} got no reply from another process: none within "
+            f"runtime.timeout_minutes={world.timeout_minutes:g}, so it hangs or is slower than that"
         )
-    return (
-        f"{others}: it has ended, or the network between them has; what it said or torchrun says "
-        f"of it names the cause, and resume=true continues from the last checkpoint"
-    )
+    elif any(word in reason for word in GONE):
+        what = (
+            f"{this} got no reply from another process: it has ended, or the network between them "
+            f"has; what it said or torchrun says of it names the cause"
+        )
+    else:
+        what = f"{this} on {world.device} could not exchange with the others"
+    return f"{what}, and resume=true continues from the last checkpoint ({reason})"
 
 
 def leave_world() -> None:
@@ -130,21 +157,31 @@ def leave_world() -> None:
         gc.collect()
 
 
-def choose_device(name: str | None, local_rank: int) -> torch.device:
-    """The device of that name; "cuda" without a number is this process's own, as is no name."""
-    if not name:
-        return best_device(local_rank)
+def choose_device(name: str | None, local_rank: int = 0, local_size: int = 1) -> torch.device:
+    """The device of that name; "cuda" without a number is this process's own, as is no name.
+
+    `local_size` processes share this machine, and each needs a GPU of its own.
+    """
     try:
-        place = torch.device(name)
+        place = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
     except RuntimeError:
         raise ValueError(f"there is no device '{name}'; expected cpu, cuda or cuda:<n>") from None
-    if place.type == "cuda" and not torch.cuda.is_available():
+    if place.type != "cuda":
+        return place
+    if not torch.cuda.is_available():
         raise ValueError(f"the device '{name}' was asked for, but torch finds no CUDA here")
-    return best_device(local_rank) if place == torch.device("cuda") else place
-
-
-def best_device(local_rank: int) -> torch.device:
-    """This process's own GPU where there are any, else the CPU."""
-    if torch.cuda.is_available():
-        return torch.device("cuda", local_rank % torch.cuda.device_count())
-    return torch.device("cpu")
+    count = torch.cuda.device_count()
+    if place.index is None:
+        if max(local_size, local_rank + 1) > count:
+            raise ValueError(
+                f"{local_size} processes were started on {socket.gethostname()}, where torch sees "
+                f"{count} GPUs: start at most one per GPU (GPUS={count}), or use the CPU "
+                f"(runtime.device=cpu)"
+            )
+        return torch.device("cuda", local_rank)
+    if place.index >= count or local_size > 1:
+        raise ValueError(
+            f"runtime.device={name} is one of {count} GPUs here, numbered from 0, for one process: "
+            f"{local_size} were started; runtime.device=null gives each its own"
+        )
+    return place

@@ -9,15 +9,26 @@ from mcan.runtime.settings import Precision
 
 
 def choose_dtype(precision: Precision, device: torch.device) -> torch.dtype:
-    """The autocast dtype; "auto" is bfloat16 on a CUDA device that has it, else float16 there."""
+    """The autocast dtype; "auto" is float32 on a CPU, and on a GPU what it computes in natively.
+
+    "meta" stands for a GPU that is only counted for, and that has bfloat16.
+    """
     if precision not in get_args(Precision):
         raise ValueError(f"precision must be auto, float32, bfloat16 or float16, not {precision!r}")
     if precision != "auto":
         named: torch.dtype = getattr(torch, precision)
         return named
-    if device.type != "cuda":
+    if device.type == "cpu":
         return torch.float32
-    return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
+    return torch.bfloat16 if has_bfloat16(device) else torch.float16
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Whether a GPU computes in bfloat16 itself: emulated (before Ampere), it is slow or fails."""
+    if device.type == "meta":
+        return True
+    with torch.cuda.device(device):  # torch asks the current one
+        return torch.cuda.is_bf16_supported(including_emulation=False)
 
 
 def autocast_to(

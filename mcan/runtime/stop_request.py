@@ -1,12 +1,20 @@
 """Being asked to stop: SIGTERM, SIGUSR1 (a cluster's preemption), SIGINT, a closed terminal."""
 
+import itertools
 import signal
+from collections.abc import Iterable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
+
+import torch
+
+from mcan.runtime.distributed import World
 
 PREEMPTED = (
     75  # exit code: stopped on request with a checkpoint written; run again with resume=true
 )
+ASK_EVERY = 16  # batches of a validation: a few seconds, and the device waits this rarely
+Item = TypeVar("Item")
 ASKED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
 
 
@@ -36,4 +44,24 @@ class StopRequest:
 
 
 class StoppedOnRequestError(Exception):
-    """The run was asked to stop and has written its checkpoint."""
+    """The run was asked to stop; when it leaves the training loop, a checkpoint is written."""
+
+
+def until_stopped(items: Iterable[Item], stop: StopRequest, world: World) -> Iterator[Item]:
+    """This process's items, until any process was asked to stop: then all raise at the same count.
+
+    They ask each other after every `ASK_EVERY` items. One that has fewer items than others goes on
+    asking until none has any left, so that nobody waits for an answer that does not come.
+    """
+    items = iter(items)
+    device = world.device if world.size > 1 else None  # alone there is nobody to wait for
+    num_busy = world.size
+    while num_busy:
+        count = 0
+        for item in itertools.islice(items, ASK_EVERY):
+            yield item
+            count += 1
+        flags = [int(stop.is_made), int(count == ASK_EVERY)]
+        num_asked, num_busy = world.sum(torch.tensor(flags, device=device)).tolist()
+        if num_asked:
+            raise StoppedOnRequestError

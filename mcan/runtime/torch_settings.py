@@ -1,6 +1,10 @@
-"""Settings of torch and of the memory under it that all commands share."""
+"""Settings of torch and of the memory under it that all commands share.
+
+That of the GPU's memory is in scripts/__init__.py: torch reads it when it is imported.
+"""
 
 import ctypes
+import os
 
 import torch
 
@@ -13,9 +17,14 @@ TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3
 def set_up_torch(runtime: Runtime) -> None:
     """What the group `runtime` says of torch itself."""
     keep_memory()
+    # float32 means float32, of matrix products and in cuDNN (the LSTM): TF32 keeps 10 of 23 bits.
+    # By default torch has it off in the former and on in the latter.
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
     if runtime.num_threads:
         torch.set_num_threads(runtime.num_threads)
     if runtime.deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # else torch refuses products
         torch.use_deterministic_algorithms(True)
         torch.backends.cudnn.benchmark = False
 

@@ -70,7 +70,7 @@ class TrainingRun:
         with StopRequest() as stop:
             while self.progress.epoch <= self.settings.optim.epochs:
                 self.train_epoch(stop)
-                self.finish_epoch()
+                self.finish_epoch(stop)
         return self.lines
 
     def train_epoch(self, stop: StopRequest) -> None:
@@ -101,9 +101,9 @@ class TrainingRun:
         if pending is not None and self._read(*pending):
             self._stop()
 
-    def finish_epoch(self) -> None:
+    def finish_epoch(self, stop: StopRequest) -> None:
         """Validate, write the epoch's metrics and a checkpoint, and turn to the next epoch."""
-        progress, world, start = self.progress, self.stepper.world, time.monotonic()
+        progress, start = self.progress, time.monotonic()
         speed = (progress.num_questions - self._counted_before) / (start - self._epoch_start)
         last = replace(progress, global_step=progress.global_step - 1)
         metrics: dict[str, Any] = {
@@ -112,7 +112,7 @@ class TrainingRun:
             "loss": progress.loss_sum / max(1, progress.num_questions),
             "learning_rate": self.rate(last),
             **self.head.values_at(progress.epoch),
-            **evaluate_split(self.model, self.validation, world, self.stepper.dtype).metrics,
+            **self.validate(stop),
         }
         metrics["questions_per_second"] = round(speed, 1)
         metrics["validation_seconds"] = round(time.monotonic() - start, 3)
@@ -127,6 +127,16 @@ class TrainingRun:
         if self.folder is not None:
             self.folder.keep_metrics(self.lines)
         self._save(self.progress, is_best)
+
+    def validate(self, stop: StopRequest) -> dict[str, Any]:
+        """The metrics of the validation split; a run that is stopped meanwhile begins it again."""
+        stepper = self.stepper
+        try:
+            return evaluate_split(
+                self.model, self.validation, stepper.world, stepper.dtype, stop
+            ).metrics
+        except StoppedOnRequestError:
+            self._stop()
 
     def rate(self, progress: Progress) -> float:
         """The learning rate of the step that comes."""

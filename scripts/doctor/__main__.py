@@ -13,10 +13,11 @@ from data.text.word_lists import Words
 from data.vqa.data_folder import DataFolder
 from mcan import MCAN, count_parameters
 from mcan.checkpoint import load_checkpoint
-from mcan.cost.step_cost import CHECKPOINT_BYTES, choose_gpu_dtype, count_training_step
+from mcan.cost.step_cost import CHECKPOINT_BYTES, META, Cost, count_training_step
 from mcan.head_schedule import ScheduledHead
 from mcan.network.architecture import build_model
 from mcan.runtime.loader_threads import choose_loader_threads
+from mcan.runtime.precision import choose_dtype
 from scripts.cli.command import command
 from scripts.doctor.dataset import Dataset, check_dataset
 from scripts.doctor.environment import (
@@ -26,7 +27,7 @@ from scripts.doctor.environment import (
     check_versions,
 )
 from scripts.doctor.finding import PROBLEM, Finding, catch, ok, problem, summarise
-from scripts.doctor.gpus import check_gpus, check_memory, inspect_machine
+from scripts.doctor.gpus import check_gpus, check_launches, check_memory, inspect_machine
 from scripts.doctor.read_speed import check_read_speed
 from scripts.doctor.storage import check_file_system, check_runs, check_staging
 
@@ -68,7 +69,12 @@ def examine(settings: Doctor) -> Iterator[Finding]:
         )
         yield from check_initial_weights(settings, dataset)
         if not (runtime.device or "").startswith("cpu"):
-            yield check_memory(machine, count_memory(settings, dataset))
+            step = count_step(settings, dataset)
+            yield check_memory(machine, step.memory_bytes)
+            if not runtime.compile:
+                share = -(-settings.optim.batch_size // (settings.gpus * runtime.micro_batches))
+                dtype = choose_dtype(runtime.precision, META)
+                yield from check_launches(machine, step, share, dtype)
         yield from check_disks(settings, dataset)
 
 
@@ -112,8 +118,8 @@ def check_disks(settings: Doctor, dataset: Dataset) -> Iterator[Finding]:
         yield from check_read_speed(store, sample, threads, number)
 
 
-def count_memory(settings: Doctor, dataset: Dataset) -> int:
-    """Bytes of a GPU that a step on the largest grid takes, counted from the model."""
+def count_step(settings: Doctor, dataset: Dataset) -> Cost:
+    """What a step on the largest grid takes of a GPU, counted from the model."""
     grids = {
         grid
         for store in dataset.stores.values()
@@ -126,10 +132,10 @@ def count_memory(settings: Doctor, dataset: Dataset) -> int:
         settings.optim.batch_size,
         grid,
         settings.data.question_length,
-        choose_gpu_dtype(runtime.precision),
+        choose_dtype(runtime.precision, META),
         settings.gpus,
         runtime.micro_batches,
-    ).memory_bytes
+    )
 
 
 def make_model(settings: Doctor, dataset: Dataset) -> MCAN:

@@ -7,6 +7,9 @@ from typing import Any
 
 import torch
 
+from mcan.cost.hours import GPUS, Assumptions, find_gpu
+from mcan.cost.step_cost import Cost
+from mcan.runtime.precision import choose_dtype
 from scripts.doctor.finding import Finding, ok, problem, warning
 
 DRIVER = Path("/proc/driver/nvidia/version")
@@ -19,6 +22,7 @@ class Machine:
     """What torch and the driver report."""
 
     devices: tuple[Any, ...]  # torch's properties: name, total_memory, major, minor
+    dtypes: tuple[torch.dtype, ...]  # what runtime.precision=auto is on each
     driver: str  # empty without one
     cuda: str  # that torch was built with; empty for a CPU build
     architectures: tuple[str, ...]  # that torch's kernels were compiled for
@@ -31,6 +35,7 @@ def inspect_machine() -> Machine:
     numbers = range(torch.cuda.device_count() if found else 0)
     return Machine(
         tuple(map(torch.cuda.get_device_properties, numbers)),
+        tuple(choose_dtype("auto", torch.device("cuda", number)) for number in numbers),
         read_driver(),
         torch.version.cuda or "",
         tuple(torch.cuda.get_arch_list()) if found else (),
@@ -54,8 +59,8 @@ def check_gpus(machine: Machine, num_processes: int, device: str | None) -> Iter
     if not machine.devices:
         yield explain_no_gpu(machine, num_processes, device)
         return
-    for number, each in enumerate(machine.devices):
-        yield check_device(number, each, machine.architectures)
+    for number, (each, dtype) in enumerate(zip(machine.devices, machine.dtypes, strict=True)):
+        yield check_device(number, each, dtype, machine.architectures)
     if num_processes > len(machine.devices):
         yield problem(
             f"{num_processes} GPUs are asked for, but torch sees {len(machine.devices)}",
@@ -85,7 +90,9 @@ def explain_no_gpu(machine: Machine, num_processes: int, device: str | None) -> 
     return warning(text, ON_A_NODE)
 
 
-def check_device(number: int, device: Any, architectures: tuple[str, ...]) -> Finding:
+def check_device(
+    number: int, device: Any, dtype: torch.dtype, architectures: tuple[str, ...]
+) -> Finding:
     """One GPU."""
     major, minor = device.major, device.minor
     text = f"GPU {number}: {device.name}, {device.total_memory / 1e9:.0f} GB"
@@ -101,9 +108,24 @@ def check_device(number: int, device: Any, architectures: tuple[str, ...]) -> Fi
             f"sm_{major}{minor}",
             "install a build of torch for an older CUDA that still has it, or use another GPU",
         )
-    if major >= 8:
+    if dtype is torch.bfloat16:
         return ok(f"{text}, bfloat16")
     return ok(f"{text}, no bfloat16: runtime.precision=auto is float16 with a loss scale")
+
+
+def check_launches(
+    machine: Machine, step: Cost, num_questions: int, dtype: torch.dtype
+) -> Iterator[Finding]:
+    """Whether a process's share of a batch is too small to keep its GPU busy."""
+    for name in sorted({find_gpu(device.name) for device in machine.devices}):
+        busy, launching = Assumptions().time_kernels(step, GPUS[name], dtype)
+        if launching > busy:
+            yield warning(
+                f"a step of {num_questions} questions per process computes for about "
+                f"{1e3 * busy:.1f} ms on the {name} but takes {1e3 * launching:.1f} ms to launch "
+                f"its {step.kernels:,} kernels (estimated as by make cost)",
+                "runtime.compile=true launches fewer; or use fewer GPUs for one run",
+            )
 
 
 def check_memory(machine: Machine, needed: int) -> Finding:

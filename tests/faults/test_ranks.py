@@ -44,6 +44,7 @@ def test_one_process_freezes(words, references, runs):
     error = end_without(limited, runs, "freezes", 1, "freeze")[0]
     assert "process 0 of 2 got no reply from another process" in error
     assert "none within runtime.timeout_minutes=0.3" in error
+    assert re.search(r"\(.*gloo.*imed out.*\)$", error)  # in its own words
     assert_matches_reference(runs / "freezes", references[2])
 
 

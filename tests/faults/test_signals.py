@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from mcan.checkpoint import load_checkpoint
 from tests.faults import moments
 from tests.faults.runs import (
     TRAPPED,
+    Run,
     assert_matches_reference,
     hold_in_step,
     launch_trapped,
@@ -78,6 +80,27 @@ def test_sigterm(words, references, folder, trace, num_processes):
     assert printed.count("stopped on request; resume=true continues") == 1
     assert assert_matches_reference(folder, references[num_processes]) in SOON_AFTER
     resume(folder, again, trace, num_processes, references[num_processes])
+
+
+@pytest.mark.parametrize("num_processes", [1, 2])
+def test_sigterm_in_validation(words, folder, trace, num_processes):
+    """The checkpoint is from before the validation, which begins again after resume=true."""
+    words = [*words, "optim.epochs=1", "runtime.evaluation_batch_size=1"]  # 60 batches
+    again, reference = [*words, f"name={folder.name}"], folder.with_name(f"{folder.name}_whole")
+    whole = train_command([*words, f"name={reference.name}"], num_processes)
+    code, printed = Run(whole).end()
+    assert code == 0, printed
+    trap = {"place": moments.IN_VALIDATION, "passage": 3, "action": "hold"}
+    process = launch_trapped(again, trace, num_processes, **trap)
+    wait_for(trace, "hold", process)
+    process.terminate()
+    code, printed = process.end()
+    assert code == PREEMPTED, printed
+    content, ended = (load_checkpoint(path / "last.pt") for path in (folder, reference))
+    assert content["lines"] == []
+    assert content["progress"]["epoch"] == 1
+    assert content["progress"]["step"] == ended["progress"]["global_step"]
+    resume(folder, again, trace, num_processes, reference)
 
 
 def open_terminal(words, folder, trace, num_processes, action="hold", passage=HELD):

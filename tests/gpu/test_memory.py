@@ -1,5 +1,9 @@
 """The memory of a head: less than another copy of the features."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -65,3 +69,17 @@ def test_a_continuous_head_needs_less_than_another_copy_of_the_features(device, 
     needed = measure(device, lambda: work(head, inputs, **options))
     plain = measure(device, lambda: work(attention.build("discrete"), inputs))
     assert plain < needed < plain + VALUES
+
+
+@pytest.mark.cuda
+def test_the_allocator_has_segments_that_grow():
+    program = """if True:
+        import scripts, torch
+        torch.zeros(1, device="cuda")
+        print(torch.cuda.memory._snapshot()["allocator_settings"]["expandable_segments"])
+    """
+    environment = {name: value for name, value in os.environ.items() if "ALLOC_CONF" not in name}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment
+    )
+    assert done.stdout.strip() == "True", done.stderr

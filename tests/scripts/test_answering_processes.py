@@ -12,9 +12,13 @@ from scripts.evaluate import evaluate
 from scripts.export import export
 from scripts.human_attention import compare_with_people
 from scripts.select_lambda import select_lambda
+from scripts.train import train
 from tests.mcan.runtime.together import run_together
 from tests.scripts.test_human_attention import spoil_map
 from tests.small_models import compose, listing
+from tests.small_runs import ALONE
+from tests.small_runs import compose as compose_run
+from tests.small_runs import settings as small_settings
 
 # 60 questions in batches of 7: the processes get unequal parts, and the last batches are small
 COMMANDS = {
@@ -31,6 +35,32 @@ def answer_all(world: World, run: Path, other: Path, folder: Path) -> None:
     for name, (work, words) in COMMANDS.items():
         overrides = [*words.format(run=run, other=other).split(), f"output={folder / name}"]
         work(compose(name, [*overrides, "runtime.evaluation_batch_size=7"]), world)
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, "train"])
+def test_stores_are_copied_before_processes_join(
+    name, peaky_run, discrete_run, small_dataset, tmp_path, monkeypatch
+):
+    """In a group, those on a machine that has its copies would wait for the others and give up."""
+    copied = []
+
+    def join(world, patience_minutes):
+        copied.append(({path.name[:8] for path in tmp_path.glob("*.h5")}, patience_minutes > 0))
+        raise FileNotFoundError("enough")
+
+    monkeypatch.setattr(World, "join", join)
+    splits = {"export": {"test2015"}, "train": {"train201", "val2014-"}}
+    work, words = COMMANDS.get(name, (train, ""))
+    words = words.format(run=peaky_run, other=discrete_run).split()
+    stage = f"runtime.stage_to={tmp_path}"
+    settings = (
+        compose_run([*small_settings(small_dataset, tmp_path / "runs"), stage])
+        if name == "train"
+        else compose(name, [*words, stage])
+    )
+    with pytest.raises(FileNotFoundError, match="enough"):
+        work(settings, ALONE)
+    assert copied == [(splits.get(name, {"val2014-"}), True)]
 
 
 def read_sentence(world: World, words: list[str]) -> str:

@@ -14,12 +14,15 @@ from data.features.writer import StoreWriter
 from data.io.atomic_files import read_json, write_json
 from data.vqa.data_folder import DataFolder
 from data.vqa.layout import LAYOUTS, Layout, register_layout
+from mcan.cost.step_cost import Cost
 from scripts.data import main as make_data
+from scripts.doctor import __main__ as doctor
 from scripts.doctor.__main__ import main
 from scripts.doctor.environment import check_versions
-from scripts.doctor.gpus import Machine, check_gpus, check_memory
+from scripts.doctor.gpus import Machine, check_gpus, check_launches, check_memory
 from scripts.doctor.read_speed import check_rate, is_cached, read_images
 from scripts.doctor.storage import check_file_system, find_file_system
+from tests.mcan.runtime.stand_in_gpus import stand_in
 from tests.small_models import listing, run_here
 
 
@@ -223,6 +226,7 @@ A100 = SimpleNamespace(name="A100", total_memory=40_000_000_000, major=8, minor=
 V100 = SimpleNamespace(name="V100", total_memory=16_000_000_000, major=7, minor=0)
 A6000 = SimpleNamespace(name="A6000", total_memory=48_000_000_000, major=8, minor=6)
 DRIVER = "NVRM version: 550"
+BF16, FP16 = torch.bfloat16, torch.float16
 
 
 def levels(machine, wanted=1, device=None):
@@ -230,26 +234,47 @@ def levels(machine, wanted=1, device=None):
 
 
 def test_gpus_are_checked_by_number_architecture_and_driver():
-    two = Machine((A100, A100), DRIVER, "13.0", ("sm_75", "sm_80", "sm_90"), "2.28")
+    two = Machine((A100, A100), (BF16, BF16), DRIVER, "13.0", ("sm_75", "sm_80", "sm_90"), "2.28")
     assert levels(two, 2) == ["OK"] * 3
     assert levels(two, 4).count("PROBLEM") == 1
     # newer cards run the kernels of their own generation, other generations have none
-    assert levels(Machine((A6000,), DRIVER, "13.0", ("sm_80",), "2")) == ["OK", "OK"]
-    assert "PROBLEM" in levels(Machine((V100,), DRIVER, "13.0", ("sm_75", "sm_80"), "2"))
-    assert levels(Machine((V100,), DRIVER, "12.6", ("sm_70",), "2")) == ["OK", "OK"]
-    assert levels(Machine((), DRIVER, "", (), "")) == ["PROBLEM"]  # torch without CUDA
-    assert levels(Machine((), DRIVER, "13.0", (), "")) == ["PROBLEM"]  # a driver too old
-    assert levels(Machine((), "", "13.0", (), "")) == ["WARNING"]
+    assert levels(Machine((A6000,), (BF16,), DRIVER, "13.0", ("sm_80",), "2")) == ["OK", "OK"]
+    assert "PROBLEM" in levels(Machine((V100,), (FP16,), DRIVER, "13.0", ("sm_75", "sm_80"), "2"))
+    assert levels(Machine((V100,), (FP16,), DRIVER, "12.6", ("sm_70",), "2")) == ["OK", "OK"]
+    assert levels(Machine((), (), DRIVER, "", (), "")) == ["PROBLEM"]  # torch without CUDA
+    assert levels(Machine((), (), DRIVER, "13.0", (), "")) == ["PROBLEM"]  # a driver too old
+    assert levels(Machine((), (), "", "13.0", (), "")) == ["WARNING"]
 
 
 def test_a_step_that_does_not_fit_the_smallest_gpu_is_a_problem():
-    machine = Machine((A100, V100), DRIVER, "12.6", ("sm_70", "sm_80"), "2")
+    machine = Machine((A100, V100), (BF16, FP16), DRIVER, "12.6", ("sm_70", "sm_80"), "2")
     assert check_memory(machine, 14_000_000_000).level == "OK"
     finding = check_memory(machine, 15_000_000_000)
     assert finding.level == "PROBLEM"
     assert "the smallest has 16.0 GB" in finding.text
     assert "runtime.micro_batches" in finding.advice
-    assert check_memory(Machine((), "", "", (), ""), 10**15).level == "OK"
+    assert check_memory(Machine((), (), "", "", (), ""), 10**15).level == "OK"
+
+
+def test_compilation_is_advised_where_launches_take_longer_than_the_work():
+    machine = Machine((A100, A100), (BF16, BF16), DRIVER, "13.0", ("sm_80",), "2")
+    # of the paper's model: 64 questions on one GPU, and 8 of them on each of eight
+    whole, share = Cost(6 * 10**12, 70 * 10**9, 2800, 0), Cost(75 * 10**10, 9 * 10**9, 2800, 0)
+    assert list(check_launches(machine, whole, 64, BF16)) == []
+    (finding,) = check_launches(machine, share, 8, BF16)
+    assert finding.level == "WARNING"
+    assert "a step of 8 questions per process" in finding.text
+    assert "14.0 ms to launch its 2,800 kernels" in finding.text
+    assert "runtime.compile=true" in finding.advice
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_doctor_counts_a_runs_own_kernels(folder, monkeypatch, compiled):
+    stand_in(monkeypatch, ["NVIDIA A100-SXM4-80GB"], [8])
+    words = ["runtime.device=null", f"runtime.compile={compiled}"]
+    monkeypatch.setattr(doctor, "check_compilation", lambda device: [])
+    _, printed = examine(folder, *words)
+    assert ("to launch its" in printed) == (not compiled)
 
 
 def test_versions_are_compared_with_the_pinned_ones(tmp_path):

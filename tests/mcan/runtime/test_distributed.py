@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from data.vqa.data_folder import DataFolder
 from mcan.evaluation.evaluation_split import open_evaluation_split
 from mcan.evaluation.evaluator import evaluate_split
 from mcan.network.architecture import build_model
-from mcan.runtime.distributed import World, choose_device, join_world
+from mcan.runtime.distributed import World, choose_device, describe_failure, find_world
+from tests.mcan.runtime.stand_in_gpus import stand_in
 from tests.mcan.runtime.together import exchange, free_port, run_together
 from tests.small_runs import ROOT, compose, settings
 
@@ -76,21 +78,90 @@ def test_all_get_the_first_ones_value_everyones_values_and_the_sum(results):
 def test_a_process_alone_needs_no_group(monkeypatch):
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
         monkeypatch.delenv(name, raising=False)
-    world = join_world("cpu")
+    world = find_world("cpu")
+    world.join()
     assert world == World(0, 1, torch.device("cpu"))
     assert not torch.distributed.is_initialized()
     assert exchange(world) == {"shared": {"from": 0}, "gathered": [("rank", 0)], "sum": [1.0, 0.0]}
 
 
+@pytest.mark.parametrize(("patience", "meeting"), [(0, 2), (1, 2), (90, 90)])
+def test_others_may_come_late_but_an_exchange_keeps_its_own_limit(monkeypatch, patience, meeting):
+    limits = {}
+
+    def rendezvous(place, timeout):
+        limits["meeting"] = timeout
+        yield torch.distributed.HashStore(), 0, 2
+
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setattr(torch.distributed, "rendezvous", rendezvous)
+    monkeypatch.setattr(
+        torch.distributed, "init_process_group", lambda *_, **options: limits.update(options)
+    )
+    World(0, 2, torch.device("cpu"), timeout_minutes=2).join(patience)
+    assert limits["meeting"] == timedelta(minutes=meeting)
+    assert limits["timeout"] == limits["store"].timeout == timedelta(minutes=2)
+
+
 def test_cuda_without_a_number_is_each_processs_own_gpu(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
-    assert [choose_device(name, 6) for name in (None, "cuda", "cuda:1", "cpu")] == [
-        torch.device("cuda", 2),
-        torch.device("cuda", 2),
-        torch.device("cuda", 1),
-        torch.device("cpu"),
-    ]
+    stand_in(monkeypatch, ["A100"] * 4, [8] * 4)
+    own = [torch.device("cuda", 2), torch.device("cuda", 2), torch.device("cpu")]
+    assert [choose_device(name, 2, 4) for name in (None, "cuda", "cpu")] == own
+    assert choose_device("cuda:1") == torch.device("cuda", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "local_size", "message"),
+    [
+        (None, 5, "5 processes were started on .*, where torch sees 4 GPUs: start at most one per"),
+        ("cuda", 8, "8 processes were started on .*GPUS=4"),
+        ("cuda:1", 2, "runtime.device=cuda:1 is one of 4 GPUs here.*: 2 were started; runtime.dev"),
+        ("cuda:4", 1, "runtime.device=cuda:4 is one of 4 GPUs here, numbered from 0"),
+    ],
+)
+def test_more_processes_than_gpus_are_rejected_on_each(monkeypatch, name, local_size, message):
+    """Also on the first ones: before anything is copied, read or joined."""
+    stand_in(monkeypatch, ["A100"] * 4, [8] * 4)
+    places = {"RANK": "0", "WORLD_SIZE": local_size, "LOCAL_RANK": "0"}
+    for variable, value in {**places, "LOCAL_WORLD_SIZE": local_size}.items():
+        monkeypatch.setenv(variable, str(value))
+    with pytest.raises(ValueError, match=message) as error:
+        find_world(name)
+    assert "\n" not in str(error.value)
+
+
+NCCL = """NCCL error in: ProcessGroupNCCL.cpp:77, unhandled system error, NCCL version 2.28.9
+ncclSystemError: System call (e.g. socket, malloc) or external library call failed.
+Last error:
+socketStartConnect: Connect to 10.0.0.2<41193> failed : No route to host
+Exception raised from create at NCCLUtils.cpp:77 (most recent call first):
+frame #0: c10::Error::Error"""
+
+
+@pytest.mark.parametrize(
+    ("message", "known"),
+    [
+        (NCCL, "process 1 of 2 on cpu could not exchange with the others"),
+        (
+            "[pair.cc:547] Connection closed by peer [127.0.0.1]:11",
+            "process 1 of 2 got no reply from another process: it has ended",
+        ),
+        (
+            "ncclRemoteError: A call failed possibly due to a remote process exiting prematurely",
+            "process 1 of 2 got no reply from another process: it has ended",
+        ),
+        (
+            "[unbound_buffer.cc:81] Timed out waiting 18000ms for recv operation to complete",
+            "process 1 of 2 got no reply from another process: none within runtime.timeout_minut",
+        ),
+    ],
+)
+def test_a_failed_exchange_is_told_with_its_librarys_own_reason(message, known):
+    told = describe_failure(World(1, 2, torch.device("cpu"), 3), message)
+    assert told.startswith(known)
+    words = " ".join(message.partition("Exception raised")[0].split())
+    assert told.endswith(f"({words})")
+    assert "frame #0" not in told
 
 
 def test_a_device_that_is_not_there_is_rejected(monkeypatch):
@@ -117,7 +188,7 @@ def test_no_thread_of_a_group_is_left_when_it_ends(fails):
         from pathlib import Path
         import torch
         from torch.nn.parallel import DistributedDataParallel
-        from mcan.runtime.distributed import joined_world
+        from mcan.runtime.distributed import open_world
 
         def work():
             model = DistributedDataParallel(torch.nn.Linear(2, 2))
@@ -132,7 +203,8 @@ def test_no_thread_of_a_group_is_left_when_it_ends(fails):
         os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1")
         os.environ.update(MASTER_PORT="{free_port()}")
         try:
-            with joined_world("cpu", 1):
+            with open_world("cpu", 1) as world:
+                world.join()
                 torch.distributed.barrier()  # a thread gives itself its name
                 before = count()
                 work()

@@ -1,4 +1,7 @@
+"""Settings that hold for a whole process, each looked at in a process of its own."""
+
 import ctypes
+import os
 import subprocess
 import sys
 
@@ -30,3 +33,43 @@ def count_faults():
 def test_freed_memory_serves_the_next_tensor():
     """Without the setting it depends on where things lie: mostly 11,687 pages, at times none."""
     assert max(count_faults() for _ in range(3)) < 500
+
+
+def report(program, **variables):
+    """What a program prints that begins as a command does, in an environment without settings."""
+    unset = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        check=True, capture_output=True, text=True, env={**environment, **variables},
+    ).stdout.strip()  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, "expandable_segments:True"),
+        ({"PYTORCH_ALLOC_CONF": "max_split_size_mb:64"}, "max_split_size_mb:64"),
+        ({"PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:64"}, "max_split_size_mb:64"),
+    ],
+)
+def test_gpu_memory_grows_in_segments_unless_the_user_set_something(variables, expected):
+    """Set before torch is imported: a CUDA build reads it then."""
+    program = """if True:
+        import sys, scripts
+        assert "torch" not in sys.modules
+        import torch
+        print(torch._C._accelerator_getAllocatorSettings())
+    """
+    assert report(program, **variables) == expected
+
+
+def test_float32_is_not_rounded_to_tf32_anywhere():
+    program = """if True:
+        import torch
+        from mcan.runtime.settings import Runtime
+        from mcan.runtime.torch_settings import set_up_torch
+        set_up_torch(Runtime())
+        print(torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)
+    """
+    assert report(program) == "False False"

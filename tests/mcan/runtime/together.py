@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import torch.multiprocessing
 
-from mcan.runtime.distributed import World, join_world, leave_world
+from mcan.runtime.distributed import World, find_world, leave_world
 
 Work = Callable[..., Any]
 
@@ -34,8 +34,9 @@ def take_part(rank: int, jobs: Any, ports: list[int], folder: Path, device: str)
         if rank < size:
             place = {"RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": rank, "MASTER_PORT": port}
             os.environ.update({name: str(value) for name, value in place.items()})
-            os.environ["MASTER_ADDR"] = "127.0.0.1"
-            world = join_world(device, timeout_minutes=2)
+            os.environ.update(MASTER_ADDR="127.0.0.1", LOCAL_WORLD_SIZE=str(size))
+            world = find_world(device, timeout_minutes=2)
+            world.join()
             try:
                 torch.save(work(world, *arguments), folder / f"{number}_{rank}.pt")
             finally:
