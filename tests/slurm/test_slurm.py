@@ -1,5 +1,6 @@
 """On a real Slurm: sweeps and training runs give the same results as local ones."""
 
+import contextlib
 import json
 import os
 import signal
@@ -59,14 +60,13 @@ def wait_for_step(
 
 def count_cpus(cluster: Cluster) -> set[int]:
     """How many CPUs the processes that train may use."""
-    found = [Path(f"/proc/{number}") for number in list_processes(cluster)]
-    words = {path.name: (path / "cmdline").read_text().split("\0") for path in found}
-    trains = [
-        int(number)
-        for number, (program, *others) in words.items()
-        if program == sys.executable and "scripts.train" in others
-    ]
-    return {len(os.sched_getaffinity(number)) for number in trains}
+    found = set()
+    for number in list_processes(cluster):
+        with contextlib.suppress(OSError):  # it has ended
+            program, *words = Path(f"/proc/{number}/cmdline").read_text().split("\0")
+            if program == sys.executable and "scripts.train" in words:
+                found.add(len(os.sched_getaffinity(number)))
+    return found
 
 
 def slurm_job(sweep: Path, job: str) -> str:
