@@ -117,7 +117,7 @@ format: $(STAMP)  ## format the code
 test: $(STAMP)  ## run all tests, two files at a time
 	@OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2 --dist loadfile $(ARGS)
 
-test-gpu: $(STAMP)  ## run the tests that need a GPU
+test-gpu: $(STAMP)  ## run the tests that need a GPU; ends with a report to paste into an issue
 	@$(RUN) -m pytest -q -m cuda $(ARGS)
 
 test-faults: $(STAMP)  ## inject kills, full disks, damaged files and lost processes

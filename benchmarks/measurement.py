@@ -12,16 +12,18 @@ class Measurement:
     name: str
     values: tuple[float, ...]
     unit: str
+    estimate: float | None = None  # of `make cost`
 
     @property
     def median(self) -> float:
         return statistics.median(self.values)
 
     def line(self) -> str:
-        """The median, and the lowest and highest value when there are several."""
+        """The median, the lowest and highest value when there are several, and an estimate."""
         lowest, highest = show(min(self.values)), show(max(self.values))
         spread = f"  ({lowest} to {highest})" if len(self.values) > 1 else ""
-        return f"{self.name:<58} {show(self.median):>9} {self.unit}{spread}"
+        estimate = "" if self.estimate is None else f"; make cost: {show(self.estimate)}"
+        return f"{self.name:<58} {show(self.median):>9} {self.unit}{spread}{estimate}"
 
 
 @dataclass(frozen=True)

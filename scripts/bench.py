@@ -7,20 +7,23 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import evaluation, growth, heads, loading, scoring, training
+from benchmarks import estimates, evaluation, growth, heads, loading, scoring, training
 from benchmarks.measurement import Part
 from benchmarks.table import as_values, write_lines, write_markdown
 from benchmarks.timing import describe_machine
 from configs.schema.training import Bench
 from data.io.atomic_files import check_output_file, write_json
 from data.io.page_block import write_block
+from mcan.cost.hours import Assumptions
 from mcan.network.model import Sizes
 from mcan.runtime.distributed import choose_device
 from mcan.runtime.torch_settings import keep_memory
+from scripts import cost
 from scripts.cli.command import command
 
 PAGE = Path("docs/performance.md")
 TOY = Sizes(50, 20, 16, embedding=8, hidden=16, num_layers=1, num_heads=2, pooling=16, output=16)
+TOY_STEPS = estimates.Workload(TOY, 4, (3, 4), num_images=4, num_steps=2, rounds=1)
 WITHOUT_NETWORK = ("loading", "scoring")
 
 
@@ -30,7 +33,8 @@ def main(settings: Bench) -> None:
     device = choose_device(settings.device, local_rank=0)
     output = Path(settings.output)
     check_output_file(output)
-    parts = toy_parts(device) if settings.toy else full_parts(device)
+    (paper,) = cost.main.compose([])
+    parts = (toy_parts if settings.toy else full_parts)(device, paper.assume)
     for name in settings.parts:
         if name not in parts:
             raise ValueError(f"there is no part '{name}' to measure; there are {', '.join(parts)}")
@@ -44,7 +48,8 @@ def main(settings: Bench) -> None:
         if name not in WITHOUT_NETWORK and not settings.toy:
             keep_memory()
         found[name] = parts[name]()
-        print(f"\n{name}", *(each.line() for each in found[name].details), sep="\n", flush=True)
+        lines = [each.line() for each in found[name].details] or ["skipped: it needs a GPU"]
+        print(f"\n{name}", *lines, sep="\n", flush=True)
     rows = [row for part in found.values() for row in part.rows]
     minutes = (time.monotonic() - start) / 60
     print("", *write_lines(rows), sep="\n")
@@ -57,14 +62,15 @@ def main(settings: Bench) -> None:
         print(f"the table is now in {PAGE}")
 
 
-def full_parts(device: torch.device) -> dict[str, Callable[[], Part]]:
+def full_parts(device: torch.device, assumed: Assumptions) -> dict[str, Callable[[], Part]]:
     """What is measured, at the sizes that the page speaks of."""
     networks = {"heads": heads, "training": training, "evaluation": evaluation, "growth": growth}
     works = {name: partial(module.measure, device) for name, module in networks.items()}
+    works["estimates"] = partial(estimates.measure, device, assumed)
     return {"loading": loading.measure, "scoring": scoring.measure, **works}
 
 
-def toy_parts(device: torch.device) -> dict[str, Callable[[], Part]]:
+def toy_parts(device: torch.device, assumed: Assumptions) -> dict[str, Callable[[], Part]]:
     """The same at sizes that say nothing of speed: whether all of it runs."""
     return {
         "loading": partial(loading.measure, 24, 2, 16),
@@ -73,6 +79,7 @@ def toy_parts(device: torch.device) -> dict[str, Callable[[], Part]]:
         "training": partial(training.measure, device, 2, 2, TOY),
         "evaluation": partial(evaluation.measure, device, 1, 3, 4, TOY),
         "growth": partial(growth.measure, device, 1, 1, (4, 8), (1, 2)),
+        "estimates": partial(estimates.measure, device, assumed, TOY_STEPS),
     }
 
 

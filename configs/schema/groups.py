@@ -1,7 +1,7 @@
 """Groups of settings that several commands share."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from configs.schema.kinds import Count, CountOrZero, NotNegative
 
@@ -27,8 +27,16 @@ class Launcher:
     account: str | None = None
     qos: str | None = None
     minutes: Count = 1440
+    signal_seconds: Annotated[int, ">= 1 and <= 65535"] = 300  # Slurm takes no more
     more: list[str] = field(default_factory=list)
     setup: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.signal_seconds >= 60 * self.minutes:
+            raise ValueError(
+                f"signal_seconds={self.signal_seconds} must be shorter than the time limit, "
+                f"launcher.minutes={self.minutes}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,6 +65,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=1, help="on each node")
     parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--node", type=int, default=0, help="the number of this node")
+    parser.add_argument("--address", help="of this node, under which the others reach it")
     parser.add_argument("--endpoint", help="host:port of node 0, where several nodes meet")
     parser.add_argument("--id", default="none", help="the same on all nodes that belong together")
     parser.add_argument("--requeue", action="store_true", help="in a Slurm job: after a stop")
@@ -99,14 +100,17 @@ def run(options: argparse.Namespace, words: list[str], max_restarts: int) -> tup
 
 def torchrun_words(options: argparse.Namespace, words: list[str], max_restarts: int) -> list[str]:
     """The same as arguments of torchrun."""
-    meeting = ["--standalone"]
+    # without an address, torchrun gives the others socket.getfqdn(), which need not resolve
+    meeting, address = ["--standalone"], "127.0.0.1"
     if options.nodes > 1:
+        address = options.address
         meeting = [
             "--rdzv-backend=c10d", f"--rdzv-endpoint={options.endpoint}", f"--rdzv-id={options.id}",
             f"--nnodes={options.nodes}", f"--rdzv-conf=is_host={str(options.node == 0).lower()}",
         ]  # fmt: skip
     return [
         *meeting,
+        *([f"--local-addr={address}"] if address else []),
         f"--nproc-per-node={options.processes}",
         f"--max-restarts={max_restarts}",
         f"--shutdown-timeout={SECONDS_TO_END}",

@@ -12,7 +12,8 @@ from configs.schema.groups import Launcher
 # what a job asks Slurm for ahead of its time limit; SIGTERM may be a scancel, and ends it
 REQUEUE_ON = signal.SIGUSR1
 SIGNAL = REQUEUE_ON.name.removeprefix("SIG")
-SECONDS = 120  # between the signal and the end: time to save
+# since Slurm 22.05 srun does not take it over from sbatch: all processes could share one core
+SRUN_CPUS = 'export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"'
 
 
 def list_options(launcher: Launcher) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def list_options(launcher: Launcher) -> dict[str, Any]:
         "mem": f"{launcher.memory_gb}G" if launcher.memory_gb else None,
         "nodes": launcher.nodes,
         "ntasks-per-node": 1,
-        "signal": f"{SIGNAL}@{SECONDS}",
+        "signal": f"{SIGNAL}@{launcher.signal_seconds}",
         "requeue": True,
         "open-mode": "append",
         **dict(map(read_option, launcher.more)),

@@ -17,7 +17,7 @@ from data.io.atomic_files import atomic_write
 from data.vqa.data_folder import DataFolder
 from mcan.training.preparation import prepare_data
 from scripts.cli.command import command
-from scripts.cluster.slurm import ask, list_options
+from scripts.cluster.slurm import SRUN_CPUS, ask, list_options
 from scripts.sweep.command_line import split_words
 from scripts.train import choose_folder
 
@@ -25,15 +25,18 @@ SCRIPT = """\
 #!/bin/bash
 {options}
 {setup}
+# the address under which Slurm itself reaches a node: its own name may mean nothing to the others
+export ADDRESS_OF='scontrol show node "$1" | grep -o "NodeAddr=[^ ]*" | cut -d = -f 2'
+
 # where torchrun's processes meet: the first node, at a port that other jobs hardly have
 first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-address=$(scontrol show node "$first" | grep -o 'NodeAddr=[^ ]*' | cut -d = -f 2)
-export ENDPOINT="$address:$((20000 + (SLURM_JOB_ID + ${{SLURM_RESTART_COUNT:-0}}) % 20000))"
+port=$((20000 + (SLURM_JOB_ID + ${{SLURM_RESTART_COUNT:-0}}) % 20000))
+export ENDPOINT="$(bash -c "$ADDRESS_OF" - "$first"):$port"
 
 # one launcher on every node; asked to stop, all processes save, and the job is queued again
 exec srun --kill-on-bad-exit=1 --export=ALL bash -c 'exec "$0" -m scripts.cluster.launch \\
   --nodes="$SLURM_NNODES" --node="$SLURM_NODEID" --endpoint="$ENDPOINT" --id="$SLURM_JOB_ID" \\
-  --requeue "$@"' {command}
+  --address="$(bash -c "$ADDRESS_OF" - "$SLURMD_NODENAME")" --requeue "$@"' {command}
 """
 
 
@@ -68,7 +71,7 @@ def write_script(launcher: Launcher, words: list[str], place: Path, name: str) -
     }
     return SCRIPT.format(
         options="\n".join(format_option(*option) for option in options.items()),
-        setup="\n".join(launcher.setup),
+        setup="\n".join([SRUN_CPUS, *launcher.setup]),
         command=shlex.join(
             [sys.executable, f"--processes={launcher.gpus}", "scripts.train", *words]
         ),

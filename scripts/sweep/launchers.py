@@ -12,7 +12,7 @@ from pathlib import Path
 from configs.schema.groups import Launcher
 from scripts.cli.overrides import quote_text
 from scripts.cluster.child_process import find_last_message, run_child
-from scripts.cluster.slurm import SECONDS, SIGNAL, list_options, list_queued
+from scripts.cluster.slurm import SIGNAL, SRUN_CPUS, list_options, list_queued
 from scripts.sweep.plan import Job, Plan
 
 UNSEEN_SECONDS = 5.0  # a job that is being put back into the queue is not in it for a moment
@@ -79,12 +79,12 @@ def choose_submitit(name: str, launcher: Launcher) -> list[str]:
     """The overrides with which Hydra launches jobs through submitit, one node each."""
     options = {**list_options(launcher), "nodes": 1}
     more = ",".join(f"{key}:{quote_text(value)}" for key, value in options.items())
-    setup = ",".join(map(quote_text, launcher.setup))
+    setup = ",".join(map(quote_text, [SRUN_CPUS, *launcher.setup]))
     return [
         "hydra/launcher=submitit_slurm",
         f"hydra.launcher.name={name}",
         f"hydra.launcher.timeout_min={launcher.minutes}",
-        f"hydra.launcher.signal_delay_s={SECONDS}",
+        f"hydra.launcher.signal_delay_s={launcher.signal_seconds}",
         "hydra.launcher.max_num_timeout=1000000",  # a job resumes as often as it is stopped
         f"hydra.launcher.setup=[{setup}]",
         f"++hydra.launcher.additional_parameters={{{more}}}",

@@ -4,9 +4,21 @@ is known to work before it is run on a GPU."""
 import pytest
 import torch
 
+from scripts.doctor.gpus import inspect_machine
+from tests.gpu.report import list_versions, read_figures, read_outcomes, write_page
+
 CUDA = pytest.param("cuda", marks=pytest.mark.cuda)
 
 
 @pytest.fixture(params=["cpu", CUDA])
 def device(request):
     return torch.device("cuda", 0) if request.param == "cuda" else torch.device("cpu")
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """End `make test-gpu` with its report."""
+    if config.getoption("markexpr") == "cuda":
+        stats = terminalreporter.stats
+        outcomes, figures = read_outcomes(stats), read_figures(stats)
+        for line in write_page(inspect_machine(), list_versions(), outcomes, figures):
+            terminalreporter.write_line(line)

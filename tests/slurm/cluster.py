@@ -31,7 +31,8 @@ SlurmdPidFile={folder}/slurmd.%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.%n.log
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
+TaskPlugin={task_plugin}
+TaskPluginParam=autobind=cores
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 AccountingStorageType=accounting_storage/none
@@ -41,9 +42,15 @@ ReturnToService=2
 KillWait=10
 SlurmdParameters=config_overrides
 NodeName=n1 NodeAddr=127.0.0.1 NodeHostname={host} Port={first_port} CPUs=2 State=UNKNOWN
-NodeName=n2 NodeAddr=127.0.0.1 NodeHostname={host} Port={second_port} CPUs=2 State=UNKNOWN
+NodeName=n2 NodeAddr=127.0.0.2 NodeHostname={host} Port={second_port} CPUs=2 State=UNKNOWN
 PartitionName=main Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 """
+
+
+# Slurm binds to CPUs 0 and 1, which a container may not have.
+BINDS = hasattr(os, "sched_getaffinity") and {0, 1} <= os.sched_getaffinity(0)
+# A node's own name says nothing to the other nodes, as on clusters without a name server.
+NAMELESS = 'import socket\nsocket.getfqdn = lambda *name: "nowhere.invalid"\n'
 
 
 class Cluster:
@@ -52,7 +59,7 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.environment = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
-        self.environment["OMP_NUM_THREADS"] = "1"
+        self.environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder)}
 
     def ask(self, *words: str) -> str:
         """Run a Slurm command; its output."""
@@ -117,7 +124,11 @@ def start(cluster: Cluster, daemons: list[subprocess.Popen[bytes]]) -> None:
     (folder / "state").mkdir()
     ports = {f"{name}_port": free_port() for name in ("controller", "first", "second")}
     config = folder / "slurm.conf"
-    config.write_text(CONFIG.format(folder=folder, host=socket.gethostname(), **ports))
+    task_plugin = "task/affinity" if BINDS else "task/none"
+    config.write_text(
+        CONFIG.format(folder=folder, host=socket.gethostname(), task_plugin=task_plugin, **ports)
+    )
+    (folder / "sitecustomize.py").write_text(NAMELESS)
     places = [f"--{name}-file={folder}/munge.{name}" for name in ("key", "pid", "log", "seed")]
     munge = ["munged", "--foreground", "--force", f"--socket={folder}/munge.socket", *places]
     daemons.append(spawn(cluster, munge))

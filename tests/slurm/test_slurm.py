@@ -1,13 +1,16 @@
 """On a real Slurm: sweeps and training runs give the same results as local ones."""
 
+import contextlib
 import json
+import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.slurm.cluster import Cluster, list_processes, private_cluster
+from tests.slurm.cluster import BINDS, Cluster, list_processes, private_cluster
 from tests.small_runs import assert_same, end_state, finish, settings, start, train_here
 
 pytestmark = [pytest.mark.slurm, pytest.mark.filterwarnings("ignore:a constant image")]
@@ -53,6 +56,17 @@ def wait_for_step(
         return any(int(path.stem[5:]) >= 3 for path in folder.glob("step_*.pt"))
 
     cluster.wait_until(is_there, 200, f"a checkpoint in {folder}")
+
+
+def count_cpus(cluster: Cluster) -> set[int]:
+    """How many CPUs the processes that train may use."""
+    found = set()
+    for number in list_processes(cluster):
+        with contextlib.suppress(OSError):  # it has ended
+            program, *words = Path(f"/proc/{number}/cmdline").read_text().split("\0")
+            if program == sys.executable and "scripts.train" in words:
+                found.add(len(os.sched_getaffinity(number)))
+    return found
 
 
 def slurm_job(sweep: Path, job: str) -> str:
@@ -104,6 +118,7 @@ def reference(words, runs):
 
 
 def test_a_requeued_run_on_two_nodes_equals_two_local_processes(cluster, words, runs, reference):
+    """They meet although socket.getfqdn() is of no use."""
     process = command(
         cluster, "cluster.submit", *words, *SITE, "launcher.nodes=2", "name=nodes", AT_EVERY_STEP
     )
@@ -122,6 +137,24 @@ def test_a_requeued_run_on_two_nodes_equals_two_local_processes(cluster, words, 
     assert log.count("stopped on request") == 1
     assert log.count("started again: resumes from the last checkpoint") == 1
     assert_same(end_state(runs / "nodes"), reference)
+
+
+@pytest.mark.skipif(not BINDS, reason="this machine's CPUs 0 and 1 are not ours to bind to")
+def test_the_processes_of_a_job_may_use_the_cpus_that_it_asked_for(cluster, words, runs):
+    assert cluster.ask("srun", "--cpus-per-task=1", "nproc") == "1"  # the cluster does bind
+    own = [*words, *SITE, "launcher.cpus=2", "optim.epochs=40", AT_EVERY_STEP]
+    code, printed = end(command(cluster, "cluster.submit", *own, "name=cpus"))
+    assert code == 0, printed
+    wait_for_step(cluster, runs / "cpus")
+    assert count_cpus(cluster) == {2}
+    cluster.ask("scancel", submitted(printed))
+    process = command(cluster, "sweep", *own, "sweep.name=cpus_sweep", "seed=1,2")
+    wait_for_step(cluster, runs / "cpus_sweep" / "seed_1", process)
+    assert count_cpus(cluster) == {2}
+    process.send_signal(signal.SIGINT)
+    assert end(process)[0] == 130
+    cluster.ask("scancel", "--name=sweep-cpus_sweep")
+    cluster.wait_until(lambda: not cluster.ask("squeue", "-h"), 60, "an empty queue")
 
 
 def test_failed_and_cancelled_jobs_are_named_and_do_not_stop_the_others(cluster, words, runs):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.cluster.launch import parse, torchrun_words
 from tests.faults.runs import hold_in_step
 from tests.small_runs import ROOT, assert_same, end_state, finish, settings, start, wait_for_step
 
@@ -115,6 +116,13 @@ def test_a_mistake_in_another_command_is_one_sentence_too(reference):
     code, printed = finish(start([f"checkpoint={reference}", "split=nope"], 2, "scripts.evaluate"))
     assert code == 2
     assert len(printed.splitlines()) == 1, printed
+
+
+def test_processes_meet_at_addresses_not_at_names():
+    nodes = ["--nodes=2", "--node=1", "--endpoint=10.0.0.1:20000", "--address=10.0.0.2"]
+    assert "--local-addr=10.0.0.2" in torchrun_words(parse([*nodes, "scripts.train"]), [], 0)
+    alone = parse(["--processes=2", "scripts.train"])
+    assert "--local-addr=127.0.0.1" in torchrun_words(alone, [], 0)
 
 
 @pytest.mark.parametrize("number", ["0", "two"])

@@ -19,12 +19,13 @@ def test_every_setting_of_a_site_is_an_option_of_sbatch():
     launcher = compose(
         "launcher.partition=a100", "launcher.account=vision", "launcher.qos=long",
         "launcher.minutes=90", "launcher.gres=gpu:a100", "launcher.gpus=4", "launcher.nodes=2",
-        "launcher.cpus=3", "launcher.memory_gb=64", "launcher.more=['constraint=ib','--exclusive']",
+        "launcher.cpus=3", "launcher.memory_gb=64", "launcher.signal_seconds=600",
+        "launcher.more=['constraint=ib','--exclusive']",
     )  # fmt: skip
     assert list_options(launcher) == {
         "partition": "a100", "account": "vision", "qos": "long", "time": 90,
         "gres": "gpu:a100:4", "cpus-per-task": 12, "mem": "64G", "nodes": 2, "ntasks-per-node": 1,
-        "signal": "USR1@120", "requeue": True, "open-mode": "append", "constraint": "ib",
+        "signal": "USR1@600", "requeue": True, "open-mode": "append", "constraint": "ib",
         "exclusive": True,
     }  # fmt: skip
 
@@ -38,6 +39,7 @@ def test_the_script_is_valid_shell_whatever_the_settings_are(tmp_path):
     words = ["data.root='/a b/c'", "attention.lam={linear:[0,2]}"]
     script = submit.write_script(launcher, words, tmp_path, "x")
     assert "\nmodule load cuda\n" in script
+    assert 'export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"\n' in script
     assert "#SBATCH --requeue\n" in script
     assert "#SBATCH --comment='two words'\n" in script
     checked = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
@@ -58,6 +60,11 @@ def test_the_script_is_valid_shell_whatever_the_settings_are(tmp_path):
     [
         (["launcher.minute=3"], "did you mean 'launcher.minutes'?"),
         (["launcher.gpus=two"], "launcher.gpus must be a whole number"),
+        (["launcher.signal_seconds=0"], "launcher.signal_seconds must be a whole number"),
+        (
+            ["launcher.minutes=5"],
+            "launcher.signal_seconds=300 must be shorter than the time limit, launcher.minutes=5",
+        ),
         (["launcher=local"], "submit needs a launcher of Slurm, not local"),
         (["optim.epoch=3"], "did you mean 'optim.epochs'?"),
         ([], "LAUNCHER=slurm needs a machine that has sbatch"),
