@@ -172,16 +172,19 @@ def choose_device(name: str | None, local_rank: int = 0, local_size: int = 1) ->
         raise ValueError(f"the device '{name}' was asked for, but torch finds no CUDA here")
     count = torch.cuda.device_count()
     if place.index is None:
-        if max(local_size, local_rank + 1) > count:
+        num_processes = max(local_size, local_rank + 1)
+        if num_processes > count:
             raise ValueError(
-                f"{local_size} processes were started on {socket.gethostname()}, where torch sees "
-                f"{count} GPUs: start at most one per GPU (GPUS={count}), or use the CPU "
+                f"{num_processes} processes were started on {socket.gethostname()}, where torch "
+                f"sees {count} GPUs: start at most one per GPU (GPUS={count}), or use the CPU "
                 f"(runtime.device=cpu)"
             )
         return torch.device("cuda", local_rank)
-    if place.index >= count or local_size > 1:
+    if place.index >= count:
+        raise ValueError(f"there is no {name} here: torch sees {count} GPUs, numbered from 0")
+    if local_size > 1:
         raise ValueError(
-            f"runtime.device={name} is one of {count} GPUs here, numbered from 0, for one process: "
-            f"{local_size} were started; runtime.device=null gives each its own"
+            f"runtime.device={name} is one GPU, but {local_size} processes were started on "
+            f"{socket.gethostname()}; runtime.device=null gives each its own"
         )
     return place

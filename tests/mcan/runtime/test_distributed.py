@@ -115,8 +115,8 @@ def test_cuda_without_a_number_is_each_processs_own_gpu(monkeypatch):
     [
         (None, 5, "5 processes were started on .*, where torch sees 4 GPUs: start at most one per"),
         ("cuda", 8, "8 processes were started on .*GPUS=4"),
-        ("cuda:1", 2, "runtime.device=cuda:1 is one of 4 GPUs here.*: 2 were started; runtime.dev"),
-        ("cuda:4", 1, "runtime.device=cuda:4 is one of 4 GPUs here, numbered from 0"),
+        ("cuda:1", 2, "runtime.device=cuda:1 is one GPU, but 2 processes were started on "),
+        ("cuda:4", 1, "there is no cuda:4 here: torch sees 4 GPUs, numbered from 0"),
     ],
 )
 def test_more_processes_than_gpus_are_rejected_on_each(monkeypatch, name, local_size, message):
