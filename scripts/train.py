@@ -44,9 +44,9 @@ def train(settings: Train, world: World) -> None:
     set_up_torch(settings.runtime)
     torch.manual_seed(settings.seed)  # the initial weights: the same on every process
     folder = DataFolder(settings.data.root, settings.data.layout)
-    words = world.broadcast(world.run_on_first(prepare_data, settings, folder))
     path = choose_folder(settings)
     resume = settings.resume or world.broadcast(world.is_first and is_restarted(path))
+    words = world.broadcast(world.run_on_first(prepare_data, settings, folder, resume))
     config = OmegaConf.to_yaml(OmegaConf.create(settings.composed))
     run_folder = world.run_on_first(open_run_folder, path, resume, config)
     try:

@@ -25,6 +25,8 @@ def main(settings: Paper) -> None:
     runs = plan_runs(settings.dataset, settings.seeds, folder, shared, epochs)
     if not runs:
         raise ValueError("paper needs seeds=[…]: at least one")
+    for run in runs:  # all before the first: each may train for days
+        run.check()
     for run in runs:
         train(run, settings.gpus)
     report = measure(settings, runs, folder)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from scripts.paper import __main__ as paper
 from scripts.paper import published
 from scripts.paper.report import Report, to_html, to_markdown
-from scripts.paper.runs import Run
+from scripts.paper.runs import HEADS, Run, plan_runs
 from scripts.paper.tables import (
     NOT_RUN,
     Table,
@@ -17,6 +18,7 @@ from scripts.paper.tables import (
     tabulate_accuracy,
     tabulate_divergence,
 )
+from tests.small_models import run_here
 from tests.small_runs import SMALL, finish, start
 
 
@@ -87,10 +89,44 @@ def test_the_page_needs_nothing_else(report):
 
 def test_a_run_that_fails_stops_the_report(arguments, tmp_path):
     words = [word for word in arguments if not word.startswith(("runs=", "train="))]
-    code, printed = make_paper([*words, f"runs={tmp_path / 'p'}", "train=optim.epochs=0"])
+    code, printed = make_paper([*words, f"runs={tmp_path / 'p'}", "train=data.root=nowhere"])
     assert code == 2
     assert "discrete-seed3 ended with exit code 2" in printed
     assert not (tmp_path / "p" / "report.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("train", "sentence"),
+    [
+        ("optim.epochs=0", "optim.epochs must be a whole number >= 1, not 0"),
+        ("data.root={root}", "no word vectors {root}/glove.840B.300d.txt: .*glove=<file>.*=none"),
+        ("glove={root}/mine.txt", "there are no word vectors {root}/mine.txt: "),
+    ],
+)
+def test_settings_and_word_vectors_of_all_runs_are_checked_before_the_first(
+    train, sentence, tmp_path
+):
+    words = [f"train={train.format(root=tmp_path)}", f"runs={tmp_path / 'p'}", "dataset=vqa_v2"]
+    code, _, error = run_here(paper.main, *words, quiet=[])
+    assert code == 2
+    assert re.fullmatch(f"error: .*{sentence.format(root=tmp_path)}.*\n", error)
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_run_that_has_started_needs_no_word_vectors_nor_one_that_is_fine_tuned(tmp_path):
+    runs = plan_runs("vqa_v2", [1], tmp_path, ["glove=nowhere.txt"], 2)
+    assert [run.kind for run in runs if run_check_fails(run)] == [*HEADS]
+    for run in runs:
+        run.folder.mkdir()
+    assert not any(map(run_check_fails, runs))
+
+
+def run_check_fails(run):
+    try:
+        run.check()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def test_a_run_whose_folder_is_there_resumes_even_without_a_checkpoint(tmp_path):
