@@ -21,6 +21,7 @@ from mcan.checkpoint import load_checkpoint
 from mcan.head_schedule import ScheduledHead
 from mcan.network.architecture import load_weights
 from mcan.published.weights import infer_sizes
+from mcan.runtime.settings import read_batch_size
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class TrainedModel:
     manifest: Manifest  # of the features it was trained on
     train_split: str
     epoch: int  # epochs that were trained to the end
+    batch_size: int | None  # of its run's validation, where K* depends on it: selection=batch
 
     def check_features(self, stores: StoreSet) -> None:
         """Raise when features of this width or backbone are not what the model was trained on."""
@@ -158,6 +160,7 @@ def rebuild(
         Manifest.parse(content["manifest"], path),
         content["train_split"],
         epoch,
+        read_batch_size(content["config"]) if options.get("selection") == "batch" else None,
     )
 
 
