@@ -29,9 +29,9 @@ class Run:
     folder: Path
     overrides: tuple[str, ...]
 
-    @property
-    def checkpoint(self) -> Path:
-        return self.folder / "best.pt"
+    def checkpoint(self, epoch: str = "best") -> Path:
+        """Of the best epoch or of the last one."""
+        return self.folder / f"{epoch}.pt"
 
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of its epochs so far."""
@@ -53,7 +53,7 @@ class Run:
 
     def is_finished(self) -> bool:
         """Whether all its epochs are there."""
-        if not (self.checkpoint.is_file() and (self.folder / "config.yaml").is_file()):
+        if not (self.checkpoint().is_file() and (self.folder / "config.yaml").is_file()):
             return False
         return len(self.metrics()) >= self.config()["optim"]["epochs"]
 
