@@ -93,19 +93,20 @@ class OurEvaluation:
     loader: Loader
     annotations: list[Annotation]
     words: list[str]
+    batch_size: int
     runtime: Runtime
     world: World
 
     def answer(self) -> Tensor:
         """The answer (Q,) to every question, scored."""
-        batches = iterate_split(self.loader, self.runtime, self.world)
+        batches = iterate_split(self.loader, self.batch_size, self.runtime, self.world)
         predictions = predict(self.model, batches, self.world, torch.float32)
         score_results(self.annotations, name_answers(predictions, self.words))
         return predictions.answers
 
     def tabulate(self) -> int:
         """The number of rows of the table over λ and k_max, from one pass."""
-        batches = iterate_split(self.loader, self.runtime, self.world)
+        batches = iterate_split(self.loader, self.batch_size, self.runtime, self.world)
         candidates = answer_candidates(self.model, batches, self.world, torch.float32)
         lams = make_grid(0.05, 50, NUM_LAMS, [])
         return len(LambdaTable(candidates, self.annotations, self.words, lams).rows())
@@ -132,7 +133,8 @@ def make_evaluations(
         loader,
         read_entries(make_entries(len(examples))[0]),
         [f"answer {n}" for n in range(sizes.num_answers)],
-        Runtime(evaluation_batch_size=batch_size, show_progress=False),
+        batch_size,
+        Runtime(show_progress=False),
         World(0, 1, device),
     )
     return ours, plain

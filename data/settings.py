@@ -23,4 +23,6 @@ class Data:
     url: str = ""
     human_attention: bool = False
     human_attention_url: str = ""
+    glove: bool = False
+    glove_url: str = ""
     pause: Annotated[float, ">= 0"] = 1.0

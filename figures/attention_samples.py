@@ -54,7 +54,7 @@ def collect_samples(
 ) -> list[AttentionSample]:
     """A model's attention and answers to questions, in their order, from this process alone."""
     world = World(0, 1, next(trained.model.parameters()).device)
-    batches = iterate_questions(questions, stores, trained.words, runtime, world)
+    batches = iterate_questions(questions, stores, trained, runtime, world)
     dtype = choose_dtype(runtime.precision, world.device)
     found = {
         sample.question_id: sample

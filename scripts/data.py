@@ -37,7 +37,8 @@ def fetch_vqa_v2(data: Data) -> None:
 
     folder = DataFolder(data.root, data.layout)
     human_attention = data.human_attention_url if data.human_attention else None
-    fetched = fetch_vqa_v2(folder, data.url, human_attention, data.pause)
+    glove = data.glove_url if data.glove else None
+    fetched = fetch_vqa_v2(folder, data.url, human_attention, data.pause, glove)
     print(f"fetched {', '.join(fetched)}" if fetched else f"all files are in {folder.root} already")
     print_words(folder, data)
     print(explain_features(folder.root))

@@ -48,9 +48,9 @@ def train(settings: Train, world: World) -> None:
     folder = DataFolder(settings.data.root, settings.data.layout)
     stores = [*folder.stores(settings.train_split), *folder.stores(settings.val_split)]
     world.join(stage_stores(stores, settings.runtime.stage_to))
-    words = world.broadcast(world.run_on_first(prepare_data, settings, folder))
     path = choose_folder(settings)
     resume = settings.resume or world.broadcast(world.is_first and is_restarted(path))
+    words = world.broadcast(world.run_on_first(prepare_data, settings, folder, resume))
     composed = {**settings.composed, "attention": complete_options(**settings.attention)}
     config = OmegaConf.to_yaml(OmegaConf.create(composed))
     run_folder = world.run_on_first(open_run_folder, path, resume, config)

@@ -1,7 +1,7 @@
 """Settings of the commands that train, plan or measure training runs."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from configs.schema.groups import LambdaGrid, Launcher
 from configs.schema.kinds import (
@@ -90,6 +90,7 @@ class Paper:
     train: str
     measure: str
     fine_tuning_epochs: Count
+    epoch: Literal["best", "last", "both"]
     figures: CountOrZero
     runs: str
 

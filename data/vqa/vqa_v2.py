@@ -10,6 +10,7 @@ from data.vqa.data_folder import DataFolder
 
 VQA_URL = "https://s3.amazonaws.com/cvmlp/vqa/mscoco/vqa/"
 HAT_URL = "https://s3.amazonaws.com/vqa-hat/"
+GLOVE = "glove.840B.300d"
 
 
 @dataclass(frozen=True)
@@ -21,10 +22,15 @@ class Archive:
     rename: Callable[[str], str | None]
 
 
-def list_archives(folder: DataFolder, url: str, human_attention: str | None) -> list[Archive]:
-    """The zips of questions and annotations; with VQA-HAT's address, its maps and v1 questions."""
+def list_archives(
+    folder: DataFolder, url: str, human_attention: str | None, glove: str | None
+) -> list[Archive]:
+    """The zips of questions and annotations.
 
-    def find(name: str, *files: Path) -> Archive:
+    With VQA-HAT's address, also its maps and v1 questions; with GloVe's, also its word vectors.
+    """
+
+    def find(name: str, *files: Path, url: str = url) -> Archive:
         places = {path.name: path.relative_to(folder.root).as_posix() for path in files}
         address = f"{url.rstrip('/')}/{name}"
         return Archive(address, files, lambda member: places.get(PurePosixPath(member).name))
@@ -47,15 +53,21 @@ def list_archives(folder: DataFolder, url: str, human_attention: str | None) -> 
         archives.append(find("Questions_Val_mscoco.zip", folder.v1_questions("val")))
         address = f"{human_attention.rstrip('/')}/vqahat_val.zip"
         archives.append(Archive(address, (maps,), place_map))
+    if glove:
+        archives.append(find(f"{GLOVE}.zip", folder.root / f"{GLOVE}.txt", url=glove))
     return archives
 
 
 def fetch_vqa_v2(
-    folder: DataFolder, url: str = VQA_URL, human_attention: str | None = None, pause: float = 1.0
+    folder: DataFolder,
+    url: str = VQA_URL,
+    human_attention: str | None = None,
+    pause: float = 1.0,
+    glove: str | None = None,
 ) -> list[str]:
     """Download and unpack what is not there yet; give the names of the archives fetched."""
     fetched = []
-    for archive in list_archives(folder, url, human_attention):
+    for archive in list_archives(folder, url, human_attention, glove):
         name = archive.url.rsplit("/", 1)[-1]
         path = folder.root / "downloads" / name
         # an archive is deleted once it is unpacked: one that is there was perhaps unpacked in part

@@ -21,7 +21,7 @@ from data.vqa.questions import Annotation, Questions
 from mcan.evaluation.trained_model import TrainedModel
 from mcan.runtime.distributed import World
 from mcan.runtime.loader_threads import choose_loader_threads
-from mcan.runtime.settings import Runtime
+from mcan.runtime.settings import EVALUATION_BATCH_SIZE, Runtime
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class EvaluationSplit:
     words: Words
     loader: Loader
     runtime: Runtime
+    batch_size: int  # questions
     annotations: Sequence[Annotation] = ()  # none where the split has none
     metadata: Mapping[int, QuestionMetadata] = field(default_factory=dict)
 
@@ -43,7 +44,7 @@ class EvaluationSplit:
 
     def batches(self, world: World) -> Iterator[Batch]:
         """This process's batches; which questions share one depends on the split alone."""
-        return iterate_split(self.loader, self.runtime, world)
+        return iterate_split(self.loader, self.batch_size, self.runtime, world)
 
 
 def open_evaluation_split(
@@ -62,6 +63,7 @@ def open_evaluation_split(
     `other_images` shows every question the image of another one: what a model then gets right, it
     knows without looking.
     """
+    batch_size = choose_batch_size(runtime, models)
     for model in models:
         model.check_words(folder)
     questions = folder.read_questions(name)
@@ -73,7 +75,23 @@ def open_evaluation_split(
         examples = replace(examples, image_ids=examples.image_ids[partners])
     loader = make_loader(examples, stores, words, runtime, device)
     metadata = read_question_metadata(folder) if annotated else {}
-    return EvaluationSplit(folder, name, words, loader, runtime, annotations or (), metadata)
+    return EvaluationSplit(
+        folder, name, words, loader, runtime, batch_size, annotations or (), metadata
+    )
+
+
+def choose_batch_size(runtime: Runtime, models: Sequence[TrainedModel]) -> int:
+    """The questions in a batch: as set, or that of the models whose K* depends on it."""
+    if runtime.evaluation_batch_size is not None:
+        return runtime.evaluation_batch_size
+    sizes = {model.batch_size: model.path for model in models if model.batch_size is not None}
+    if len(sizes) > 1:
+        own = " and ".join(f"{size} of {path}" for size, path in sizes.items())
+        raise ValueError(
+            f"with selection=batch, K* depends on the batch, and the models' own batch sizes "
+            f"differ ({own}); choose one with runtime.evaluation_batch_size=…"
+        )
+    return next(iter(sizes), EVALUATION_BATCH_SIZE)
 
 
 def open_features(
@@ -102,20 +120,22 @@ def make_loader(
 
 
 def iterate_questions(
-    questions: Questions, stores: StoreSet, words: Words, runtime: Runtime, world: World
+    questions: Questions, stores: StoreSet, model: TrainedModel, runtime: Runtime, world: World
 ) -> Iterator[Batch]:
-    """This process's batches of any questions, whose answers nobody needs to know."""
-    examples = build_examples(questions, None, words)
-    loader = make_loader(examples, stores, words, runtime, world.device)
-    return iterate_split(loader, runtime, world)
+    """This process's batches, for a model, of any questions, whose answers nobody needs to know."""
+    examples = build_examples(questions, None, model.words)
+    loader = make_loader(examples, stores, model.words, runtime, world.device)
+    return iterate_split(loader, choose_batch_size(runtime, [model]), runtime, world)
 
 
-def iterate_split(loader: Loader, runtime: Runtime, world: World) -> Iterator[Batch]:
+def iterate_split(
+    loader: Loader, batch_size: int, runtime: Runtime, world: World
+) -> Iterator[Batch]:
     """This process's batches of a split on its device, with a bar over them if it is asked for."""
     micro_batches = evaluation_batches(
         loader.examples.image_ids,
         loader.shapes,
-        runtime.evaluation_batch_size,
+        batch_size,
         world.rank,
         world.size,
         runtime.mixing,

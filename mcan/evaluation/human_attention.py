@@ -110,7 +110,7 @@ def attend_questions(
 ) -> Attention:
     """One model's attention to all questions, asked in the words of VQA v1."""
     asked = Questions(questions.ids, questions.image_ids, [each.text for each in mapped], "")
-    batches = iterate_questions(asked, stores, model.words, runtime, world)
+    batches = iterate_questions(asked, stores, model, runtime, world)
     dtype = choose_dtype(runtime.precision, world.device)
     try:
         maps = map_attention(model.model, batches, questions.num_cells, world, dtype)

@@ -12,7 +12,8 @@ SHOWN_ELSEWHERE = ("accuracy", "collapsed_share", "validation_questions_per_seco
 
 
 def describe_evaluated(trained: TrainedModel, split: EvaluationSplit) -> dict[str, Any]:
-    """What was evaluated on what."""
+    """What was evaluated on what; in which batches, where K* depends on them."""
+    batches = {} if trained.batch_size is None else {"evaluation_batch_size": split.batch_size}
     return {
         "checkpoint": str(trained.path),
         "run": trained.name,
@@ -22,6 +23,7 @@ def describe_evaluated(trained: TrainedModel, split: EvaluationSplit) -> dict[st
         "data": str(split.folder.root),
         "trained_on": list(split.folder.layout.overlap(trained.train_split, split.name)),
         "num_questions": len(split.question_ids),
+        **batches,
     }
 
 

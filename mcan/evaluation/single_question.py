@@ -99,7 +99,7 @@ class SingleQuestionModel:
     @torch.inference_mode()
     def run(self, picture: Picture, question: str) -> ForwardPass:
         """Run the network once on an image of any mode and size."""
-        notices = describe_unread(self.trained, question)
+        notices = (*describe_unread(self.trained, question), *describe_selection(self.trained))
         device = next(self.trained.model.parameters()).device
         described = self.backbone.describe(picture)  # (h, w, F)
         height, width, num_features = described.shape
@@ -158,6 +158,13 @@ def describe_unread(trained: TrainedModel, question: str) -> tuple[str, ...]:
     if len(words) > length:
         notices.append(f"only the first {length} words of the question are read")
     return tuple(notices)
+
+
+def describe_selection(trained: TrainedModel) -> tuple[str, ...]:
+    """A sentence where the model's K* depends on other questions, which are not there."""
+    if trained.batch_size in (None, 1):
+        return ()
+    return (f"K is selected from this question alone, not in batches of {trained.batch_size}",)
 
 
 def split_question(question: str) -> list[str]:

@@ -20,6 +20,7 @@ from mcan.checkpoint import load_checkpoint
 from mcan.head_schedule import ScheduledHead
 from mcan.network.architecture import infer_sizes, load_weights
 from mcan.network.model import MCAN, Sizes
+from mcan.runtime.settings import read_batch_size
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class TrainedModel:
     manifest: Manifest  # of the features it was trained on
     train_split: str
     epoch: int  # epochs that were trained to the end
+    batch_size: int | None  # of its run's validation, where K* depends on it: selection=batch
 
     def check_features(self, stores: StoreSet) -> None:
         """Raise when features of this width or backbone are not what the model was trained on."""
@@ -157,6 +159,7 @@ def rebuild(
         Manifest.parse(content["manifest"], path),
         content["train_split"],
         epoch,
+        read_batch_size(content["config"]) if options.get("selection") == "batch" else None,
     )
 
 

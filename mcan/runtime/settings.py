@@ -1,10 +1,12 @@
 """How a command runs on its machine: what configs/runtime/default.yaml sets, as plain values."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 Count = Annotated[int, ">= 1"]
 CountOrZero = Annotated[int, ">= 0"]
+EVALUATION_BATCH_SIZE = 128  # where neither a setting nor a model says another
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
 
@@ -19,7 +21,7 @@ class Runtime:
     precision: Precision = "auto"
     num_threads: Count | None = None
     micro_batches: Count = 1
-    evaluation_batch_size: Count = 128
+    evaluation_batch_size: Count | None = None
     compile: bool = False
     deterministic: bool = False
     timeout_minutes: Annotated[float, "> 0"] = 10.0
@@ -31,3 +33,8 @@ class Runtime:
     mixing: Literal["none", "leftovers", "all"] = "none"
     max_restarts: CountOrZero = 0
     show_progress: bool = True
+
+
+def read_batch_size(config: Mapping[str, Any]) -> int:
+    """The questions in a batch of a run's validation, from the config in its checkpoint."""
+    return int(config.get("runtime", {}).get("evaluation_batch_size") or EVALUATION_BATCH_SIZE)

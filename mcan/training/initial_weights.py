@@ -36,8 +36,8 @@ def start_weights(
         other = load_checkpoint(path)
         words.check_same(Words.from_state(other, str(path)), str(path), settings.data.root)
         load_weights(model, other["model"], str(path))
-    elif settings.glove:
-        start_embeddings(model, settings.glove, words, settings.seed, world)
+    elif settings.word_vectors:
+        start_embeddings(model, settings.word_vectors, words, settings.seed, world)
 
 
 def start_embeddings(

@@ -9,9 +9,11 @@ from data.vqa.data_folder import DataFolder
 from mcan.training.settings import TrainingSettings
 
 
-def prepare_data(settings: TrainingSettings, folder: DataFolder) -> Words:
+def prepare_data(settings: TrainingSettings, folder: DataFolder, resume: bool = False) -> Words:
     """Make what is missing, print what the user should know of what is there; the words."""
     data = settings.data
+    if not resume:  # a checkpoint has embeddings
+        check_word_vectors(settings.word_vectors)
     ensure_dataset(data)
     words = prepare_words(folder, data.min_answer_count, data.question_length)
     notice = words.notice_of_threshold(data.min_answer_count, folder)
@@ -24,6 +26,15 @@ def prepare_data(settings: TrainingSettings, folder: DataFolder) -> Words:
             flush=True,
         )
     return words
+
+
+def check_word_vectors(path: str | None) -> None:
+    """Raise where the file that the embeddings are to start from is not there."""
+    if path and not Path(path).is_file():
+        raise FileNotFoundError(
+            f"there are no word vectors {path}: name another file with glove=<file>, start from "
+            'random vectors with glove=none, or run make data DATA=vqa_v2 ARGS="data.glove=true"'
+        )
 
 
 def ensure_dataset(data: Data) -> None:

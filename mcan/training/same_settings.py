@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from mcan.runtime.settings import read_batch_size
 from mcan.training.learning_rate import with_name
 
 KEPT = ("seed", "train_split", "model", "attention", "optim")
@@ -17,6 +18,9 @@ def check_same_settings(now: Mapping[str, Any], before: Mapping[str, Any]) -> No
         keys = sorted({*old, *new} - MAY_CHANGE, key=lambda key: (key != "attention.name", key))
         for key in keys:
             check_same_value(key, old.get(key), new.get(key))
+    if now["attention"].get("selection") == "batch":  # K* in validation depends on it
+        sizes = read_batch_size(before), read_batch_size(now)
+        check_same_value("runtime.evaluation_batch_size", *sizes)
 
 
 def with_rate_name(name: str, setting: Any) -> Any:

@@ -36,7 +36,12 @@ class TrainingSettings:
     init_from: str | None
     train_split: str
     val_split: str
-    glove: str | None
+    glove: str | None  # null and "none" are none
     tracker: list[str]
     # all settings as Hydra composed them: what config.yaml and checkpoints keep
     composed: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def word_vectors(self) -> str | None:
+        """The file that the embeddings start from; weights of another model have their own."""
+        return None if self.init_from or self.glove == "none" else self.glove

@@ -52,7 +52,8 @@ def main(settings: Submit) -> None:
         raise ValueError(
             f"{folder} exists already: continue it with resume=true, or choose another name=…"
         )
-    prepare_data(settings, DataFolder(settings.data.root, settings.data.layout))
+    data = DataFolder(settings.data.root, settings.data.layout)
+    prepare_data(settings, data, settings.resume)
     words, _ = split_words(sys.argv[1:])
     place = folder.parent / "slurm"
     with atomic_write(place / f"{folder.name}.sh") as temporary:

@@ -80,12 +80,14 @@ def examine(settings: Doctor) -> Iterator[Finding]:
 
 def check_initial_weights(settings: Doctor, dataset: Dataset) -> Iterator[Finding]:
     """GloVe's file and the checkpoint to start from, where they are asked for."""
-    if settings.glove and not Path(settings.glove).is_file():
-        yield problem(
-            f"glove={settings.glove} is not there", "download and unpack it (docs/cluster.md)"
+    vectors = settings.word_vectors
+    if vectors and not Path(vectors).is_file():
+        advice = (
+            'make data DATA=vqa_v2 ARGS="data.glove=true" downloads GloVe\'s; or glove=<file>, '
         )
-    elif settings.glove:
-        yield ok(f"word vectors: {settings.glove}")
+        yield problem(f"there are no word vectors {vectors}", f"{advice}or glove=none")
+    elif vectors:
+        yield ok(f"word vectors: {vectors}")
     if settings.init_from:
         advice = "name another checkpoint, or the data that it was trained on"
         yield from catch(check_checkpoint(settings.init_from, dataset), advice)

@@ -4,6 +4,7 @@ python -m scripts.paper dataset=shapes seeds=[1,2]
 """
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,14 @@ from scripts.paper.measures import FLOORS, Measures, is_multimodal
 from scripts.paper.provenance import list_facts
 from scripts.paper.report import Picture, Report, to_html, to_markdown
 from scripts.paper.runs import HEADS, Run, plan_runs, train
-from scripts.paper.tables import tabulate_accuracy, tabulate_divergence, tabulate_lambda
+from scripts.paper.tables import (
+    EPOCHS,
+    Table,
+    of_epoch,
+    tabulate_accuracy,
+    tabulate_divergence,
+    tabulate_lambda,
+)
 
 
 @command("paper")
@@ -25,6 +33,8 @@ def main(settings: Paper) -> None:
     runs = plan_runs(settings.dataset, settings.seeds, folder, shared, epochs)
     if not runs:
         raise ValueError("paper needs seeds=[…]: at least one")
+    for run in runs:  # all before the first: each may train for days
+        run.check()
     for run in runs:
         train(run, settings.gpus)
     report = measure(settings, runs, folder)
@@ -37,9 +47,32 @@ def main(settings: Paper) -> None:
 
 
 def measure(settings: Paper, runs: list[Run], folder: Path) -> Report:
-    """Evaluate, select λ, compare with people and draw."""
-    root = runs[0].config()["data"]["root"]
-    measures = Measures(folder, root, tuple(shlex.split(settings.measure)))
+    """Evaluate, select λ, compare with people and draw, for each epoch that is asked for."""
+    root, words = runs[0].config()["data"]["root"], tuple(shlex.split(settings.measure))
+    epochs = EPOCHS if settings.epoch == "both" else (settings.epoch,)
+    parts = [
+        measure_epoch(settings, runs, Measures(folder, root, words, epoch)) for epoch in epochs
+    ]
+    return Report(
+        "Multimodal continuous visual attention: the paper's experiments",
+        list_facts(runs),
+        [table for part in parts for table in part.tables],
+        [picture for part in parts for picture in part.pictures],
+        list_missing(settings, parts[0].has_human_maps),
+    )
+
+
+@dataclass(frozen=True)
+class MeasuredEpoch:
+    """What a report has of one epoch of every run."""
+
+    tables: list[Table]
+    pictures: list[Picture]
+    has_human_maps: bool
+
+
+def measure_epoch(settings: Paper, runs: list[Run], measures: Measures) -> MeasuredEpoch:
+    """The tables and pictures of the models of one epoch."""
     evaluations: dict[str, list[dict[str, Any]]] = {}
     controls: dict[str, list[dict[str, Any]]] = {}
     tables: dict[str, list[dict[str, Any]]] = {floor: [] for floor in FLOORS}
@@ -58,35 +91,41 @@ def measure(settings: Paper, runs: list[Run], folder: Path) -> Report:
     first = [run for run in runs if run.seed == settings.seeds[0] and run.kind in HEADS]
     drawn = measures.draw_figures(first, settings.figures)
     count = evaluations["discrete"][0]["num_questions"]
-    return Report(
-        "Multimodal continuous visual attention: the paper's experiments",
-        list_facts(runs),
+    tabulated = [
+        tabulate_accuracy(evaluations, controls, settings.dataset, count),
+        tabulate_divergence(own, with_picked),
+        tabulate_lambda(tables),
+    ]
+    return MeasuredEpoch(
+        [of_epoch(table, measures.epoch, evaluations) for table in tabulated],
         [
-            tabulate_accuracy(evaluations, controls, settings.dataset, count),
-            tabulate_divergence(own, with_picked),
-            tabulate_lambda(tables),
+            *show_lambda(first[-1], measures),
+            *(
+                Picture(path, f"{path.stem.replace('_', ' ')}, {measures.epoch} epoch")
+                for path in drawn
+            ),
         ],
-        [*show_lambda(first[-1]), *(Picture(path, path.stem.replace("_", " ")) for path in drawn)],
-        list_missing(settings, own),
+        None not in own,
     )
 
 
-def show_lambda(run: Run) -> list[Picture]:
+def show_lambda(run: Run, measures: Measures) -> list[Picture]:
     """Accuracy and K* against λ, under each floor."""
-    pictures = {floor: run.folder / name / "table.png" for floor, name in FLOORS.items()}
+    pictures = {floor: measures.lambda_folder(run, floor) / "table.png" for floor in FLOORS}
+    name = f"{run.folder.name}, {measures.epoch} epoch"
     return [
-        Picture(path, f"Accuracy and shares of K* against λ, floor {floor}, {run.folder.name}")
+        Picture(path, f"Accuracy and shares of K* against λ, floor {floor}, {name}")
         for floor, path in pictures.items()
         if path.is_file()
     ]
 
 
-def list_missing(settings: Paper, comparisons: list[dict[str, Any] | None]) -> list[str]:
+def list_missing(settings: Paper, has_human_maps: bool) -> list[str]:
     """What the paper has and this report has not."""
     missing = ["accuracy on test-dev and test-standard: needs a submission of `make export`"]
     if settings.dataset != "vqa_v2":
         missing.append("VQA-v2 and VQA-HAT: `make paper DATA=vqa_v2`, on GPUs")
-    if None in comparisons:
+    if not has_human_maps:
         missing.append("human attention: the data folder has no maps")
     if not settings.figures:
         missing.append("figures: figures=0")

@@ -14,23 +14,38 @@ FLOORS = {"cell": "lambda", "1e-6": "lambda-paper-floor"}  # and where each one'
 
 @dataclass(frozen=True)
 class Measures:
-    """The commands of a report; `words` are settings that all of them share."""
+    """The commands of a report; `words` are settings that all of them share.
+
+    Files of the best epoch have the names that the commands give them, those of the last "-last".
+    """
 
     folder: Path
     data_root: str
     words: tuple[str, ...]
+    epoch: str  # best | last
+
+    @property
+    def suffix(self) -> str:
+        """What the names of files have in addition."""
+        return "" if self.epoch == "best" else f"-{self.epoch}"
 
     def evaluate(self, run: Run, other_images: bool = False) -> dict[str, Any]:
         """Accuracy and K* of a run, or what it gets right when it is shown other images."""
-        path = run.folder / "evaluate" / f"val{'-other-images' if other_images else ''}.json"
-        words = [f"checkpoint={run.folder}", f"other_images={str(other_images).lower()}"]
-        return self._measure(path, run, "evaluate", *words)
+        name = f"val{'-other-images' if other_images else ''}.json"
+        path = run.folder / f"evaluate{self.suffix}" / name
+        words = [f"checkpoint={run.checkpoint(self.epoch)}", f"output={path.parent}"]
+        other = f"other_images={str(other_images).lower()}"
+        return self._measure(path, run, "evaluate", *words, other)
 
     def select_lambda(self, run: Run, floor: str) -> dict[str, Any]:
         """The table of λ of a multimodal run under one floor of its variances."""
-        path = run.folder / FLOORS[floor] / "table.json"
-        words = [f"checkpoint={run.folder}", f"attention.floor={floor}", f"output={path.parent}"]
-        return self._measure(path, run, "select_lambda", *words)
+        path = self.lambda_folder(run, floor) / "table.json"
+        words = [f"checkpoint={run.checkpoint(self.epoch)}", f"output={path.parent}"]
+        return self._measure(path, run, "select_lambda", *words, f"attention.floor={floor}")
+
+    def lambda_folder(self, run: Run, floor: str) -> Path:
+        """Where the table of λ of a run lies."""
+        return run.folder / f"{FLOORS[floor]}{self.suffix}"
 
     def compare_with_people(
         self, runs: Sequence[Run], lam: float | None = None
@@ -38,26 +53,28 @@ class Measures:
         """Divergence from human maps, with another λ than the models' own; None without maps."""
         if not (Path(self.data_root) / "human_attention").is_dir():
             return None
-        name = f"seed{runs[0].seed}{'' if lam is None else '-picked'}"
+        name = f"seed{runs[0].seed}{'' if lam is None else '-picked'}{self.suffix}"
         path = self.folder / "human_attention" / name / "val.json"
-        named = ",".join(str(run.checkpoint) for run in runs)
-        words = [f"checkpoints=[{named}]", f"output={path.parent}"]
+        words = [self._name(runs), f"output={path.parent}"]
         words += [f"attention.lam={lam}"] if lam is not None else []
         return self._measure(path, runs[-1], "human_attention", *words)
 
     def draw_figures(self, runs: Sequence[Run], num: int) -> list[Path]:
         """Heads side by side over the same questions, as PNG files."""
-        folder = self.folder / "figures"
+        folder = self.folder / f"figures{self.suffix}"
         if num and not any(folder.glob("**/*.png")):
-            named = ",".join(str(run.checkpoint) for run in runs)
-            words = [f"checkpoints=[{named}]", f"output={folder}", f"num={num}", "choose=differ"]
+            words = [self._name(runs), f"output={folder}", f"num={num}", "choose=differ"]
             self._call("figures", "figures", *words, "formats=[png]")
         return sorted(folder.glob("**/*.png"))
 
+    def _name(self, runs: Sequence[Run]) -> str:
+        return f"checkpoints=[{','.join(str(run.checkpoint(self.epoch)) for run in runs)}]"
+
     def _measure(self, path: Path, run: Run, command: str, *words: str) -> dict[str, Any]:
         """What a command writes, which runs unless that is there and younger than the run."""
-        if not (path.is_file() and path.stat().st_mtime >= run.checkpoint.stat().st_mtime):
-            what = f"{command} of {run.folder.name}"
+        trained = run.checkpoint(self.epoch).stat().st_mtime
+        if not (path.is_file() and path.stat().st_mtime >= trained):
+            what = f"{command} of {run.folder.name}, {self.epoch} epoch"
             print(what, flush=True)
             self._call(what, command, *words)
         return read(path)

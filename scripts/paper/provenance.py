@@ -30,7 +30,7 @@ def list_facts(runs: Sequence[Run]) -> list[tuple[str, str]]:
 def count_parameters(runs: Sequence[Run]) -> int:
     """The number of parameters, the same under every head."""
     numbers = {
-        sum(tensor.numel() for tensor in load_checkpoint(run.checkpoint)["model"].values())
+        sum(tensor.numel() for tensor in load_checkpoint(run.checkpoint())["model"].values())
         for run in runs
     }
     if len(numbers) > 1:

@@ -9,7 +9,11 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from configs.schema.training import Train
+from mcan.training.preparation import check_word_vectors
 from mcan.training.run_folder import read_metrics
+from scripts.cli.command import read_words
+from scripts.cli.composition import Configuration
 from scripts.cluster.launch import launch_arguments
 
 HEADS = ("discrete", "unimodal", "multimodal")
@@ -25,9 +29,9 @@ class Run:
     folder: Path
     overrides: tuple[str, ...]
 
-    @property
-    def checkpoint(self) -> Path:
-        return self.folder / "best.pt"
+    def checkpoint(self, epoch: str = "best") -> Path:
+        """Of the best epoch or of the last one."""
+        return self.folder / f"{epoch}.pt"
 
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of its epochs so far."""
@@ -49,9 +53,15 @@ class Run:
 
     def is_finished(self) -> bool:
         """Whether all its epochs are there."""
-        if not (self.checkpoint.is_file() and (self.folder / "config.yaml").is_file()):
+        if not (self.checkpoint().is_file() and (self.folder / "config.yaml").is_file()):
             return False
         return len(self.metrics()) >= self.config()["optim"]["epochs"]
+
+    def check(self) -> None:
+        """Raise for wrong settings, or without the word vectors that a run to be started needs."""
+        (settings,) = Configuration("train", Train).compose(read_words(self.overrides))
+        if not self.folder.is_dir():
+            check_word_vectors(settings.word_vectors)
 
     def start_arguments(self, num_processes: int) -> list[str]:
         """Say that it trains, or resumes where it stopped; the arguments of Python for that."""

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcan.evaluation.metrics import format_shares
@@ -11,6 +11,10 @@ from scripts.paper.runs import FINE_TUNED, HEADS
 
 TYPES = ("yes/no", "number", "other", "overall")
 NOT_RUN = "not run"
+EPOCHS = {
+    "best": "the epoch with the highest accuracy on the validation split",
+    "last": "the last epoch, as in the published code",
+}
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,15 @@ def tabulate_accuracy(
         "a submission of `make export`."
     )
     return Table("Table 1: accuracy", header, tuple(rows), note)
+
+
+def of_epoch(table: Table, epoch: str, evaluations: Results) -> Table:
+    """The table, which says of which epoch of every run its models are."""
+    numbers = ", ".join(
+        f"{each['run']} {each['epoch']}" for kind in evaluations.values() for each in kind
+    )
+    note = f"{table.note} The models are those of {EPOCHS[epoch]}: {numbers}."
+    return replace(table, title=f"{table.title}, {epoch} epoch", note=note)
 
 
 def name_hardest(evaluations: Sequence[dict[str, Any]]) -> str:

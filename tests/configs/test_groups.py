@@ -58,6 +58,20 @@ def test_an_experiment_of_the_paper_has_its_data_head_rate_and_opens_with_its_co
     assert "Expected: 70." in opening
 
 
+def test_the_experiment_of_the_release_has_the_settings_of_the_published_command():
+    config = compose(["experiment=release_multimodal"])
+    assert (config.data.name, config.train_split, config.model.hidden) == ("vqa_v2", "train", 512)
+    assert (config.optim.epochs, config.optim.batch_size) == (15, 16)
+    assert config.runtime.evaluation_batch_size == 8
+    head = config.attention
+    assert (head["selection"], head["penalty"], head["covariance"]) == (
+        "batch", "components", "full",
+    )  # fmt: skip
+    assert (head["lam"], head["floor"], head["k_max"], head["num_restarts"]) == (5, 1e-6, 4, 3)
+    assert (head["train_iterations"], head["test_iterations"]) == (6, 11)  # one more than asked
+    assert config.word_vectors == compose(["experiment=paper_multimodal"]).word_vectors
+
+
 def test_an_override_on_the_command_line_wins_over_the_experiment():
     config = compose(["experiment=paper_multimodal", "attention.lam=2", "optim=mcan"])
     assert config.attention["lam"] == 2

@@ -16,7 +16,7 @@ def test_the_answers_and_components_are_those_that_validation_predicts(
     dtype = choose_dtype("float32", ALONE.device)
     for model, found in zip(models, samples, strict=True):
         words = model.words
-        batches = iterate_questions(split.questions, split.stores, words, runtime, ALONE)
+        batches = iterate_questions(split.questions, split.stores, model, runtime, ALONE)
         expected = predict(model.model, batches, ALONE, dtype)
         found = sorted(found, key=lambda sample: sample.question_id)
         assert [sample.question_id for sample in found] == expected.question_ids.tolist()

@@ -25,6 +25,17 @@ def test_vqa_v2_is_fetched_and_words_are_built(tmp_path):
     assert "172 + 84 + 169 GB" in first
     assert "kept" in second
     assert (root / "answers.json").is_file()
+    assert not (root / "glove.840B.300d.txt").exists()
+
+
+def test_word_vectors_are_fetched_when_asked_for(tmp_path):
+    root = tmp_path / "vqa"
+    with serve(Site(publish(tmp_path))) as site:
+        words = ["data=vqa_v2", f"data.root={root}", f"data.url={site.url}", "data.glove=true"]
+        code, printed, _ = run(*words, f"data.glove_url={site.url}")
+    assert code == 0
+    assert "glove.840B.300d.zip" in printed
+    assert (root / "glove.840B.300d.txt").is_file()
 
 
 def test_custom_folder_is_checked_and_the_next_step_named(tmp_path):

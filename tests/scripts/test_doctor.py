@@ -158,7 +158,8 @@ def test_a_folder_of_runs_that_cannot_be_written_is_a_problem(folder, tmp_path):
         (["runs={file}/runs"], ["is a file, not a folder"]),
         (["runtime.keep=100000000"], ["keeping 100000002 checkpoints needs"]),
         (["runtime.stage_to={file}"], ["is a file, not a folder"]),
-        (["glove=nowhere.txt", "init_from=nowhere.pt"], ["nowhere.txt", "nowhere.pt"]),
+        (["glove=nowhere.txt"], ["no word vectors nowhere.txt"]),
+        (["init_from=nowhere.pt"], ["nowhere.pt"]),
         (["runtime.device=null", "gpus=1000"], ["1000 GPUs"]),
     ],
 )

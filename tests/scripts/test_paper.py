@@ -2,13 +2,17 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from scripts.paper import published
+from mcan.checkpoint import load_checkpoint, save_checkpoint
+from scripts.cli.command import read_words
+from scripts.paper import __main__ as paper
+from scripts.paper import measures, published
 from scripts.paper.report import Report, to_html, to_markdown
-from scripts.paper.runs import Run
+from scripts.paper.runs import HEADS, Run, plan_runs
 from scripts.paper.tables import (
     NOT_RUN,
     Table,
@@ -17,6 +21,7 @@ from scripts.paper.tables import (
     tabulate_accuracy,
     tabulate_divergence,
 )
+from tests.small_models import find_command, run_here
 from tests.small_runs import SMALL, finish, start
 
 
@@ -79,18 +84,90 @@ def test_a_second_call_does_nothing_again(report, arguments):
     assert printed.count("there already") == 4
 
 
+def test_both_epochs_are_measured_and_named_when_asked_for(
+    report, arguments, tmp_path, monkeypatch
+):
+    def call_here(arguments, what):
+        code, _, error = run_here(
+            find_command(arguments[1].removeprefix("scripts.")), *arguments[2:]
+        )
+        assert code == 0, error
+
+    monkeypatch.setattr(measures, "call", call_here)
+    folder = Path(shutil.copytree(report, tmp_path / "copy", copy_function=shutil.copy2))
+    last = folder / "multimodal-seed3" / "last.pt"
+    content = load_checkpoint(last)
+    content["model"]["classify.bias"][3] += 100  # the last epoch gives one answer alone
+    save_checkpoint(last, content)
+    (settings,) = paper.main.compose(read_words([*arguments, f"runs={folder}", "epoch=both"]))
+    made = paper.measure(settings, plan_runs("custom", [3], folder, [], 1), folder)
+    text = to_markdown(made, folder)
+    best, later = text.split("## Table 1: accuracy, last epoch")
+    assert best == (report / "report.md").read_text().split("## Figures")[0]
+    assert (
+        "of the epoch with the highest accuracy on the validation split: discrete-seed3 1," in best
+    )
+    assert "of the last epoch, as in the published code: discrete-seed3 1," in later
+    measured = json.loads((last.parent / "evaluate-last" / "val.json").read_text())
+    (row,) = re.findall(r"^\| multimodal \| (.*) \|$", later.split("## Table 2")[0], re.MULTILINE)
+    assert row.split(" | ")[3] == f"{measured['accuracy']:.2f}"
+    assert f"| multimodal | {row} |" not in best
+    for name in ("lambda-last", "lambda-paper-floor-last"):
+        table = json.loads((last.parent / name / "table.json").read_text())
+        assert table["checkpoint"] == str(last)
+    for name in ("seed3-last", "seed3-picked-last"):
+        assert (folder / "human_attention" / name / "val.json").is_file()
+
+
 def test_the_page_needs_nothing_else(report):
     page = (report / "report.html").read_text()
     assert "http" not in page
-    assert page.count("data:image/png;base64,") == 2  # λ under both floors
+    assert page.count("data:image/png;base64,") in (
+        2,
+        4,
+    )  # λ under both floors, of one or both epochs
 
 
 def test_a_run_that_fails_stops_the_report(arguments, tmp_path):
     words = [word for word in arguments if not word.startswith(("runs=", "train="))]
-    code, printed = make_paper([*words, f"runs={tmp_path / 'p'}", "train=optim.epochs=0"])
+    code, printed = make_paper([*words, f"runs={tmp_path / 'p'}", "train=data.root=nowhere"])
     assert code == 2
     assert "discrete-seed3 ended with exit code 2" in printed
     assert not (tmp_path / "p" / "report.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("train", "sentence"),
+    [
+        ("optim.epochs=0", "optim.epochs must be a whole number >= 1, not 0"),
+        ("data.root={root}", "no word vectors {root}/glove.840B.300d.txt: .*glove=<file>.*=none"),
+        ("glove={root}/mine.txt", "there are no word vectors {root}/mine.txt: "),
+    ],
+)
+def test_settings_and_word_vectors_of_all_runs_are_checked_before_the_first(
+    train, sentence, tmp_path
+):
+    words = [f"train={train.format(root=tmp_path)}", f"runs={tmp_path / 'p'}", "dataset=vqa_v2"]
+    code, _, error = run_here(paper.main, *words, quiet=[])
+    assert code == 2
+    assert re.fullmatch(f"error: .*{sentence.format(root=tmp_path)}.*\n", error)
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_run_that_has_started_needs_no_word_vectors_nor_one_that_is_fine_tuned(tmp_path):
+    runs = plan_runs("vqa_v2", [1], tmp_path, ["glove=nowhere.txt"], 2)
+    assert [run.kind for run in runs if run_check_fails(run)] == [*HEADS]
+    for run in runs:
+        run.folder.mkdir()
+    assert not any(map(run_check_fails, runs))
+
+
+def run_check_fails(run):
+    try:
+        run.check()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def test_a_run_whose_folder_is_there_resumes_even_without_a_checkpoint(tmp_path):

@@ -191,6 +191,26 @@ def test_numbers_that_overflow_end_the_run_and_name_the_step(words, runs):
     assert all(weight.isfinite().all() for weight in weights.values())
 
 
+@pytest.mark.parametrize("preset", [[], ["experiment=paper_discrete"]])
+def test_missing_word_vectors_are_refused_before_data_is_read_with_both_ways_out(preset, tmp_path):
+    root = tmp_path / "absent"
+    words = [*preset, f"data.root={root}", f"runs={tmp_path / 'runs'}"]
+    glove = [] if preset else [f"glove={root}/glove.840B.300d.txt"]
+    code, _, error = run_here(train.main, *words, *glove, quiet=[])
+    assert code == 2
+    assert error.startswith(f"error: there are no word vectors {root}/glove.840B.300d.txt: ")
+    assert "glove=<file>" in error
+    assert "glove=none" in error
+    assert error.count("\n") == 1
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_run_without_word_vectors_and_one_that_resumes_need_no_file(words, runs, reference):
+    train_here([*words, "name=random", "glove=none"])
+    train_here([*words, "name=random", "glove=nowhere.txt", "resume=true"])
+    assert_ends_like(runs / "random", reference)
+
+
 def test_word_vectors_of_another_width_name_the_setting_that_fits(words, runs, tmp_path):
     glove = tmp_path / "glove.txt"
     glove.write_text("circle 0.1 0.2 0.3\nred 0.3 0.2 0.1\n")

@@ -1,8 +1,10 @@
 """VQA-v2 from a server on loopback: what is fetched, where it goes, what goes wrong."""
 
 import io
+import shutil
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image
@@ -12,12 +14,15 @@ from data.vqa.data_folder import DataFolder
 from data.vqa.vqa_v2 import fetch_vqa_v2
 from tests.data.io.loopback import Site, serve
 from tests.data.sample_folder import fill_folder
+from tests.small_runs import compose
+
+VECTORS = b"what 0.1 0.2\nis 0.3 0.4\n" * 20
 
 
 def pack(members: dict[str, bytes]) -> bytes:
     """A zip in memory."""
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return file.getvalue()
@@ -46,6 +51,7 @@ def publish(tmp_path: Path) -> dict[str, bytes]:
         "v2_Annotations_Val_mscoco.zip": read(source.annotations("val")),
         "Questions_Val_mscoco.zip": pack(v1),
         "vqahat_val.zip": pack(maps),
+        "glove.840B.300d.zip": pack({"glove.840B.300d.txt": VECTORS}),
     }
 
 
@@ -71,6 +77,35 @@ def test_human_attention_is_fetched_only_when_asked_for(tmp_path: Path) -> None:
     with serve(Site(publish(tmp_path))) as site:
         assert len(fetch_vqa_v2(folder, site.url.rstrip("/"), pause=0)) == 5
     assert not folder.human_maps("val").exists()
+
+
+def test_word_vectors_arrive_through_cut_connections_where_the_presets_look(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path / "vqa")
+    with serve(Site(publish(tmp_path), cut_after=150, cuts=9)) as site:
+        fetched = fetch_vqa_v2(folder, site.url, pause=0, glove=site.url)
+        assert fetch_vqa_v2(folder, site.url, pause=0, glove=site.url) == []
+    assert fetched[-1] == "glove.840B.300d.zip"
+    for head in ("discrete", "unimodal", "multimodal"):
+        preset = compose([f"experiment=paper_{head}", f"data.root={folder.root}"])
+        assert Path(preset.word_vectors).read_bytes() == VECTORS
+    assert list((folder.root / "downloads").iterdir()) == []
+
+
+def test_word_vectors_that_do_not_fit_the_disk_are_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = DataFolder(tmp_path / "vqa")
+    with serve(Site(publish(tmp_path))) as site:
+        fetch_vqa_v2(folder, site.url, pause=0)
+        # room for the archive, not for what is in it
+        room = SimpleNamespace(free=len(VECTORS) - 1)
+        monkeypatch.setattr(shutil, "disk_usage", lambda folder: room)
+        with pytest.raises(OSError, match=r"unpacking .*glove\.840B\.300d\.zip needs \d+ bytes in"):
+            fetch_vqa_v2(folder, site.url, pause=0, glove=site.url)
+        room.free = 10**9
+        number = len(site.asked)
+        assert fetch_vqa_v2(folder, site.url, pause=0, glove=site.url) == ["glove.840B.300d.zip"]
+        assert len(site.asked) == number  # the archive was kept
 
 
 @pytest.mark.parametrize(

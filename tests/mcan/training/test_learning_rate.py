@@ -14,7 +14,8 @@ PAPER = [
 ]  # fmt: skip
 # MCAN (Yu et al. 2019), Section 4.1, and its code's WARMUP_EPOCH = 3, LR_DECAY_LIST = [10, 12]
 MCAN = [2.5e-5, 5e-5, 7.5e-5, *[1e-4] * 7, 2e-5, 2e-5, 4e-6]
-RELEASE = [1.25e-5, 2.5e-5, 3.75e-5, *[5e-5] * 7, 1e-5, 1e-5, 2e-6]
+# the published training command: 15 epochs, base rate 5e-5, MCAN's warm-up and its two decays
+RELEASE = [1.25e-5, 2.5e-5, 3.75e-5, *[5e-5] * 7, 1e-5, 1e-5, *[2e-6] * 3]
 
 
 def over_steps(options, num_steps):
@@ -42,6 +43,22 @@ def test_learning_rates_are_those_of_the_published_tables(options, table):
     for epoch, expected in enumerate(table, 1):
         for step in (0, 10**6):  # the step within an epoch changes nothing
             assert rate.at(epoch, step, 10**7) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "batch_size"),
+    [("paper", PAPER, 64), ("mcan", MCAN, 64), ("release", RELEASE, 16)],
+)
+def test_presets_train_as_many_epochs_as_published_in_batches_of_the_published_size(
+    name, table, batch_size
+):
+    optim = compose([f"optim={name}"]).optim
+    assert (optim.epochs, optim.batch_size) == (len(table), batch_size)
+
+
+def test_more_epochs_of_mcan_do_not_decay_further():
+    rate = build_rate(configured("mcan"))
+    assert rate.at(20, 0, 1) == rate.at(13, 0, 1) == pytest.approx(4e-6)
 
 
 def test_the_cap_holds_when_the_warm_up_is_long_enough_to_reach_it():
