@@ -33,7 +33,7 @@ def test_training_context_and_gradient_equal_the_librarys(batch, num_components)
 def test_selected_size_and_context_equal_the_librarys(batch, lam):
     scores, values = batch
     sizes, uniforms = restart_draw(0, 4, 3, torch.device("cpu"))
-    starts = [start[:k] for start, k in zip(uniforms, sizes.tolist(), strict=True)]
+    starts = [start[:k] for start, k in zip(uniforms, sizes, strict=True)]
     context, size = plain_attention.attend_at_test_time(
         scores, values, GRID.positions[0], starts, 10, lam
     )
