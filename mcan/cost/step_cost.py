@@ -44,7 +44,8 @@ def count_training_step(
     num_questions = -(-batch_size // (num_processes * num_micro_batches))
     cells = Grid.of([grid] * num_questions, device=META)
     scores = torch.empty(num_questions, cells.num_cells, device=META)
-    model.pool_image.head(scores, scores[..., None], cells)  # fills what is kept for each grid
+    most = getattr(model.pool_image.head, "k_max", None)
+    model.pool_image.head(scores, scores[..., None], cells, most)  # fills what is kept per grid
     log = OperationLog(known=model.parameters())
     for _ in range(num_micro_batches):
         with log, GPUKernels(dtype):
@@ -52,7 +53,7 @@ def count_training_step(
             features = torch.empty(shape, dtype=torch.float16, device=META)
             tokens = torch.empty(num_questions, question_length, dtype=torch.int64, device=META)
             targets = torch.empty(num_questions, model.sizes.num_answers, device=META)
-            logits = model(features, cells, tokens, getattr(model.pool_image.head, "k_max", None))
+            logits = model(features, cells, tokens, most)
             loss = binary_cross_entropy_with_logits(logits.float(), targets, reduction="sum")
             loss.backward()
     # `copy_ahead` has as many micro-batches as a step on the device beside the one that computes

@@ -4,12 +4,16 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import torch
+
 from scripts.doctor.gpus import Machine
 from tests.gpu.report import RULE, list_versions, read_figures, read_outcomes, write_page
 from tests.small_runs import ROOT
 
 A100 = SimpleNamespace(name="NVIDIA A100", total_memory=85e9, major=8, minor=0)
-MACHINE = Machine((A100, A100), "NVRM version: 580.1", "12.8", ("sm_80",), "2.27.3")
+MACHINE = Machine(
+    (A100, A100), (torch.bfloat16,) * 2, "NVRM version: 580.1", "12.8", ("sm_80",), "2.27.3"
+)
 STEP = "tests/gpu/test_step.py::test_a_step_does_not_synchronise"
 
 
@@ -61,7 +65,7 @@ def test_the_report_names_machine_properties_reasons_and_figures():
 
 
 def test_without_a_gpu_the_report_says_so():
-    page = list(write_page(Machine((), "", "", (), ""), list_versions(), [], []))
+    page = list(write_page(Machine((), (), "", "", (), ""), list_versions(), [], []))
     assert {"GPU: none", "driver: none", "no step was timed"} <= set(page)
     assert f"Python {sys.version.split()[0]}" in page[3]
     assert "torch 2." in page[3]

@@ -54,8 +54,10 @@ def test_training_keeps_a_step_of_micro_batches(make_loader, follow):
 
 def test_evaluation_keeps_one_batch(make_loader, follow):
     drawn, kept = follow(evaluation_split)
-    runtime = Runtime(evaluation_batch_size=2, show_progress=False)
-    batches = list(evaluation_split.iterate_split(make_loader(share_images=True), runtime, ALONE))
+    runtime = Runtime(show_progress=False)
+    batches = list(
+        evaluation_split.iterate_split(make_loader(share_images=True), 4, runtime, ALONE)
+    )
     assert sum(len(batch.question_ids) for batch in batches) == len(IMAGES)
     assert all(one is other for one, other in zip(batches, drawn, strict=True))
     assert kept == [1]

@@ -102,7 +102,10 @@ def test_an_imported_model_gives_the_published_probabilities(tmp_path, words, fo
     np.testing.assert_allclose(probabilities(trained.model), GOLDEN["probabilities"], atol=1e-5)
     assert trained.words.vocabulary.words[:3] == ("PAD", "UNK", "word0")
     assert trained.words.answers.words[:2] == ("answer 0", "answer 1")
-    assert (trained.options, trained.train_split) == ({"name": "discrete"}, "train+val")
+    assert (trained.options, trained.train_split) == (
+        {"name": "discrete", "validate": False},
+        "train+val",
+    )
     assert trained.manifest.backbone == "bottom-up-attention"
     assert trained.epoch == 13
 
