@@ -21,12 +21,10 @@ def moment_match(
 ) -> Mixture:
     """The Gaussian with the mean and covariance of the weighted cells (R = K = 1)."""
     check_fit_options(floor, covariance)
-    return match_distribution(*as_distribution(weights_BL, grid), floor, covariance)
+    return fit_gaussian(*as_distribution(weights_BL, grid), floor, covariance)
 
 
-def match_distribution(
-    weights_BL: Tensor, grid: Grid, floor: Floor, covariance: Covariance
-) -> Mixture:
+def fit_gaussian(weights_BL: Tensor, grid: Grid, floor: Floor, covariance: Covariance) -> Mixture:
     """The same for weights that sum to 1 over each image, as those of a head do."""
     moments_B6 = weighted_monomials(weights_BL, grid).sum(-1)
     mu_B2, sigma_B22 = mean_and_covariance(

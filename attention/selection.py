@@ -73,22 +73,22 @@ def model_selection(
     """
     initial = initial_mixture(means_BRK2, sizes)
     fitted = weighted_em(weights_BL, grid, initial, iterations, floor, covariance)
-    judged_BL = weights_BL if selection == "sample" else batch_weights(weights_BL, grid)
-    likelihood_BR = weighted_log_likelihood(fitted, judged_BL, grid)  # Eq. (7)
-    best_BK = likeliest_of_each_size(likelihood_BR, sizes, len(complexity_K))
+    likelihood_weights_BL = weights_BL if selection == "sample" else batch_weights(weights_BL, grid)
+    likelihood_BR = weighted_log_likelihood(fitted, likelihood_weights_BL, grid)  # Eq. (7)
+    best_BK = best_restart_of_each_size(likelihood_BR, sizes, len(complexity_K))
     likelihood_BK = likelihood_BR.gather(1, best_BK)
     k_star_B = select_components(likelihood_BK, complexity_K, lam)  # Eqs. (12)–(15)
     return k_star_B, fitted.restarts(best_BK), likelihood_BK
 
 
-def likeliest_of_each_size(likelihood_BR: Tensor, sizes: tuple[int, ...], k_max: int) -> Tensor:
+def best_restart_of_each_size(likelihood_BR: Tensor, sizes: tuple[int, ...], k_max: int) -> Tensor:
     """(B, k_max): which restart has the highest likelihood among those with k components."""
-    is_other_KR = _of_another_size(sizes, k_max, likelihood_BR.device)
+    is_other_KR = _is_of_another_size(sizes, k_max, likelihood_BR.device)
     return likelihood_BR[:, None].masked_fill(is_other_KR, -torch.inf).argmax(2)
 
 
 @cached
-def _of_another_size(sizes: tuple[int, ...], k_max: int, device: torch.device) -> Tensor:
+def _is_of_another_size(sizes: tuple[int, ...], k_max: int, device: torch.device) -> Tensor:
     is_other_KR = [[size != k for size in sizes] for k in range(1, k_max + 1)]
     return torch.tensor(is_other_KR, device=device)
 

@@ -20,7 +20,7 @@ from benchmarks.timing import Work, interleave
 from benchmarks.training import SMALL, make_batch
 from data.batching.batch import Batch
 from data.batching.loader import Loader
-from data.batching.sampler import TrainingBatches
+from data.batching.sampler import TrainingSampler
 from data.features.store_set import open_stores
 from data.features.writer import StoreWriter
 from data.text.word_lists import QUESTION_LENGTH
@@ -103,7 +103,7 @@ def measure_steps(device: torch.device, dtype: torch.dtype, workload: Workload) 
 
 def make_works(stepper: Stepper, loader: Loader, workload: Workload) -> dict[str, Work]:
     """As many steps on batches of the loader, and on one that is there already."""
-    sampler = TrainingBatches(loader.shapes, workload.batch_size, seed=0)
+    sampler = TrainingSampler(loader.shapes, workload.batch_size, seed=0)
     there = make_batch([workload.grid] * workload.batch_size, workload.num_cells, workload.sizes)
     if loader.pin:
         there = pin_batch(there)

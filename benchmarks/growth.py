@@ -18,7 +18,7 @@ from benchmarks.measurement import Part, Row, as_measurements
 from benchmarks.sample_features import ask_questions, write_files, write_store
 from benchmarks.timing import Work, interleave
 from data.batching.loader import Loader
-from data.batching.sampler import TrainingBatches
+from data.batching.sampler import TrainingSampler
 from data.features.store_set import open_stores
 from mcan.runtime.distributed import World
 from mcan.training.step import Stepper, make_optimizer
@@ -110,7 +110,7 @@ def train(path: Path, num_images: int, batch_size: int) -> float:
         model = mcan.MCAN(NETWORK, attention.build("multimodal")).train()
         stepper = Stepper(model, make_optimizer(model, (0.9, 0.98), 1e-9), world)
         # mixed batches all have the largest grid, so that every store fills the buffers
-        batches = TrainingBatches(loader.shapes, batch_size, seed=0, mixing="all")
+        batches = TrainingSampler(loader.shapes, batch_size, seed=0, mixing="all")
         for step, batch in enumerate(loader.iterate(batches.micro_batches(0))):
             if step < NUM_STEPS:
                 stepper.step([batch], step, 1e-4, stop=False)

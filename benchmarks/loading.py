@@ -28,7 +28,7 @@ from benchmarks.sample_features import (
 )
 from data.batching.examples import Examples
 from data.batching.loader import Loader
-from data.batching.sampler import MicroBatch, TrainingBatches
+from data.batching.sampler import MicroBatch, TrainingSampler
 from data.features.store_set import StoreSet, open_stores
 
 BATCH_SIZE = 64
@@ -118,7 +118,7 @@ def measure_speed(files: Path, path: Path, num_images: int, rounds: int) -> Part
     examples = ask_questions(num_images, 4 * PER_IMAGE)
     stores = open_stores([path])
     loader = Loader(stores, examples, NUM_ANSWERS, num_threads=NUM_THREADS)
-    batches = TrainingBatches(loader.shapes, BATCH_SIZE, seed=0)
+    batches = TrainingSampler(loader.shapes, BATCH_SIZE, seed=0)
     buffer = np.zeros((BATCH_SIZE, MAX_CELLS, stores.num_features), dtype=np.float16)
     time_loader(loader, batches.micro_batches(0))  # every page is now mapped, for the copy too
     ours, speed, copied, theirs = [], [], [], []

@@ -9,7 +9,7 @@ from attention.context import multimodal_attention
 from attention.grid import Grid
 from attention.heads.head import AttentionOutput, Head
 from attention.heads.registry import register
-from attention.moments import match_distribution
+from attention.moments import fit_gaussian
 from attention.options import Covariance, Floor, check_choice, check_floor
 
 
@@ -40,6 +40,6 @@ class UnimodalHead(ContinuousHead):
     ) -> AttentionOutput:
         if num_components not in (None, 1):
             raise ValueError(f"unimodal attention has one component, not {num_components}")
-        mixture = match_distribution(weights, grid, self.floor, self.covariance)
+        mixture = fit_gaussian(weights, grid, self.floor, self.covariance)
         context = multimodal_attention(mixture, values, grid, self.basis).squeeze(1)
         return AttentionOutput(context, weights, mixture)

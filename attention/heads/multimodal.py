@@ -13,7 +13,7 @@ from attention.heads.continuous import ContinuousHead
 from attention.heads.head import AttentionOutput
 from attention.heads.registry import register
 from attention.initial import Init, initial_means, initial_mixture
-from attention.moments import match_distribution
+from attention.moments import fit_gaussian
 from attention.options import Covariance, Floor, check_choice, check_positive, check_whole_number
 from attention.seeding import restart_draw, training_draw
 from attention.selection import (
@@ -92,7 +92,7 @@ class MultimodalHead(ContinuousHead):
         drawn, uniforms = training_draw(self.seed, step, self.k_max)
         num_components = drawn if num_components is None else num_components
         if num_components == 1:  # EM with one component is the moment match
-            mixture = match_distribution(weights, grid, self.floor, self.covariance)
+            mixture = fit_gaussian(weights, grid, self.floor, self.covariance)
         else:
             uniforms = uniforms[:, :num_components].to(weights.device, non_blocking=True)
             means = initial_means(uniforms, weights, grid, self.init)

@@ -22,7 +22,7 @@ class MicroBatch:
     weight: float
 
 
-class TrainingBatches:
+class TrainingSampler:
     """Global batches of one grid shape each; every question once per epoch.
 
     `shapes` (Q, 2) are the questions' grids. `mixing="leftovers"` joins what does not fill a batch

@@ -44,7 +44,7 @@ class HumanReference:
         rows = self.questions.partners[self.maps.questions]
         return self.measure(cells[rows], self.rank(cells)[rows], self.maps.elsewhere)
 
-    def score_people(self) -> MapScores:
+    def score_annotators(self) -> MapScores:
         """Every map against the next person's of the same question; NaN where there is none."""
         rows = next_of_same(self.maps.questions)
         alone = rows == np.arange(len(rows))
@@ -93,7 +93,7 @@ class HumanReference:
         return {
             "uniform": self.summarise(self.score(even)),
             "centre": self.summarise(self.score(pad(centre, questions.num_cells))),
-            "another_person": self.summarise(self.score_people()),
+            "another_person": self.summarise(self.score_annotators()),
         }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from data.backbones.patch.outlines import SHAPES
-from data.shapes.scene import COLORS, Scene, Thing
+from data.shapes.scene import COLORS, Scene, SceneObject
 
 MOST_COUNTED = 5
 NOUNS = {"shape": "shapes", "color": "objects"}
@@ -50,7 +50,7 @@ class View:
             self.of["color"][thing.color].append(number)
             self.of_kind[thing.color, thing.shape].append(number)
 
-    def single(self, by: str) -> Iterator[tuple[str, Thing, list[int]]]:
+    def single(self, by: str) -> Iterator[tuple[str, SceneObject, list[int]]]:
         """Every shape, or colour, that one object alone has, that object, and its number."""
         for name, found in self.of[by].items():
             if len(found) == 1:

@@ -6,7 +6,7 @@ from PIL import Image, ImageDraw
 from data.backbones.patch.colors import PROTOTYPES
 from data.backbones.patch.descriptor import CELL
 from data.backbones.patch.outlines import OUTLINES, rotate
-from data.shapes.scene import Scene, Thing
+from data.shapes.scene import Scene, SceneObject
 
 SMOOTHING = 3  # drawn this many times larger, then reduced
 
@@ -28,7 +28,7 @@ def paint_background(scene: Scene) -> Image.Image:
     return Image.fromarray(pixels)
 
 
-def paste_thing(picture: Image.Image, thing: Thing) -> None:
+def paste_thing(picture: Image.Image, thing: SceneObject) -> None:
     """Lay one object over the image with smooth edges, in place."""
     left, top = (int((centre - thing.radius) * CELL) - 1 for centre in (thing.column, thing.row))
     side = int(2 * thing.radius * CELL) + 4

@@ -22,7 +22,7 @@ RECOLOURINGS, ALL_EDITS = (1.0, 0.0, 0.0, 0.0), (0.4, 0.32, 0.12, 0.16)
 
 
 @dataclass(frozen=True)
-class Thing:
+class SceneObject:
     """One object: what it is, and its centre and radius in cells."""
 
     shape: str
@@ -51,7 +51,7 @@ class Scene:
     height: int
     width: int
     background: str
-    things: tuple[Thing, ...]
+    things: tuple[SceneObject, ...]
 
     def are_far_apart(self, numbers: Sequence[int]) -> bool:
         """Whether two of these objects lie further apart than FAR of the image's diagonal."""
@@ -67,7 +67,7 @@ def draw_scene(generator: np.random.Generator) -> Scene:
     shapes = draw_kinds(generator, SHAPES, num_things)
     colors = draw_kinds(generator, COLORS, num_things)
     big = int(generator.integers(num_things)) if generator.random() < 0.5 else -1
-    things: list[Thing] = []
+    things: list[SceneObject] = []
     for number in range(num_things):
         radius = float(generator.uniform(*(BIG if number == big else SMALL)))
         place = find_room(generator, height, width, radius, things)
@@ -86,7 +86,11 @@ def draw_kinds(
 
 
 def find_room(
-    generator: np.random.Generator, height: int, width: int, radius: float, things: list[Thing]
+    generator: np.random.Generator,
+    height: int,
+    width: int,
+    radius: float,
+    things: list[SceneObject],
 ) -> tuple[float, float] | None:
     """A random place where an object touches neither the edge nor another one, or None."""
     for _ in range(60):
@@ -106,10 +110,10 @@ def make_thing(
     color: str,
     place: tuple[float, float],
     radius: float,
-) -> Thing:
+) -> SceneObject:
     """An object with a slight turn and shade of its own."""
     angle = float(generator.uniform(-8, 8))
-    return Thing(shape, color, *place, radius, angle, int(generator.integers(-8, 9)))
+    return SceneObject(shape, color, *place, radius, angle, int(generator.integers(-8, 9)))
 
 
 def draw_twin(generator: np.random.Generator, scene: Scene) -> Scene:
@@ -127,7 +131,10 @@ def draw_twin(generator: np.random.Generator, scene: Scene) -> Scene:
 
 
 def edit_one(
-    generator: np.random.Generator, things: list[Thing], scene: Scene, edits: tuple[float, ...]
+    generator: np.random.Generator,
+    things: list[SceneObject],
+    scene: Scene,
+    edits: tuple[float, ...],
 ) -> None:
     """Recolour, reshape, remove or add one object, with these probabilities, in place."""
     edit = generator.choice(4, p=edits)
@@ -150,7 +157,7 @@ def edit_one(
             things.append(make_thing(generator, shape, color, place, radius))
 
 
-def pick_one(generator: np.random.Generator, things: list[Thing], attribute: str) -> int:
+def pick_one(generator: np.random.Generator, things: list[SceneObject], attribute: str) -> int:
     """The number of an object, half of the time one whose shape (or colour) no other has.
 
     "What color is the star?" needs a single star, and a twin in which just that one differs.
@@ -162,7 +169,7 @@ def pick_one(generator: np.random.Generator, things: list[Thing], attribute: str
     return int(generator.integers(len(things)))
 
 
-def swap_big(generator: np.random.Generator, things: list[Thing]) -> None:
+def swap_big(generator: np.random.Generator, things: list[SceneObject]) -> None:
     """Let the big object and a small one change what they are, in place."""
     big = [number for number, thing in enumerate(things) if thing.big]
     if not big:

@@ -1,4 +1,4 @@
-"""Answering without the image: what a model must beat to have looked at it."""
+"""The question-only baseline: what a model must beat to have used the image."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable

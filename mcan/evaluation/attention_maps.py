@@ -33,7 +33,7 @@ def map_attention(
     world: World,
     dtype: torch.dtype,
 ) -> AttentionMaps:
-    """Look with the test-time head at this process's batches, and gather all processes' maps.
+    """Attention maps of the test-time head for this process's batches, gathered from all processes.
 
     `num_cells` is the L that all maps are padded to: the cells of the largest grid there is.
     """

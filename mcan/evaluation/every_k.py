@@ -20,7 +20,7 @@ from mcan.runtime.distributed import World
 
 
 @dataclass(frozen=True)
-class CandidateAnswers:
+class PredictionsPerK:
     """One row per question, by ascending id; column k − 1 is the mixture of k components."""
 
     question_ids: Tensor  # (Q,) int64
@@ -43,11 +43,11 @@ class CandidateAnswers:
 @torch.inference_mode()
 def answer_candidates(
     model: MCAN, batches: Iterable[Batch], world: World, dtype: torch.dtype
-) -> CandidateAnswers:
+) -> PredictionsPerK:
     """Answer this process's batches under every k, and gather all processes' answers."""
     rows = (answer_every_k(model, batch, world, dtype) for batch in batches)
     *table, complexity = gather_rows(rows, world)
-    answers = CandidateAnswers(*[*table, complexity[0]])
+    answers = PredictionsPerK(*[*table, complexity[0]])
     check_answers(answers.question_ids, answers.probabilities)
     return answers
 
@@ -55,7 +55,7 @@ def answer_candidates(
 def answer_every_k(
     model: MCAN, batch: Batch, world: World, dtype: torch.dtype
 ) -> tuple[Tensor, ...]:
-    """The rows of `CandidateAnswers`; the complexity, the same for all, in every row."""
+    """The rows of `PredictionsPerK`; the complexity, the same for all, in every row."""
     question, attended = attend(model, batch, world, dtype)
     candidates = attended.candidates
     if candidates is None:

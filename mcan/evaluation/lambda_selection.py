@@ -8,7 +8,7 @@ import numpy as np
 
 from data.vqa.accuracy import score_answer
 from data.vqa.questions import Annotation
-from mcan.evaluation.every_k import CandidateAnswers
+from mcan.evaluation.every_k import PredictionsPerK
 from mcan.evaluation.metrics import count_components, share_collapsed, share_components
 
 TIE = 1e-12  # accuracies that differ by less are the same number, added up in another order
@@ -44,7 +44,7 @@ class LambdaTable:
 
     def __init__(
         self,
-        candidates: CandidateAnswers,
+        candidates: PredictionsPerK,
         annotations: Sequence[Annotation],
         words: Sequence[str],
         lams: Sequence[float],
@@ -54,7 +54,7 @@ class LambdaTable:
         self.order = np.searchsorted(candidates.question_ids.numpy(), ids)
         self.num_collapsed = candidates.num_collapsed.numpy()[self.order]
         answers = candidates.answers.numpy()[self.order]
-        self.accuracy_by_size = score_sizes(annotations, answers, words)  # (Q, k_max)
+        self.accuracy_by_size = score_candidates(annotations, answers, words)  # (Q, k_max)
         types = np.array([annotation.answer_type for annotation in annotations])
         names = dict.fromkeys(types.tolist())
         self.rows_of_type = {name: np.flatnonzero(types == name) for name in names}
@@ -94,7 +94,7 @@ def take(table: np.ndarray, num_components: np.ndarray) -> np.ndarray:
     return table[np.arange(len(table)), num_components - 1]
 
 
-def score_sizes(
+def score_candidates(
     annotations: Sequence[Annotation], answers: np.ndarray, words: Sequence[str]
 ) -> np.ndarray:
     """(Q, k_max): the accuracy of each answer (Q, k_max); equal ones are scored once."""

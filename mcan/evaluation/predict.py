@@ -40,7 +40,7 @@ def predict_ensemble(
     models: Sequence[MCAN], batches: Iterable[Batch], world: World, dtype: torch.dtype
 ) -> Predictions:
     """Answer as an ensemble: the answer whose probability, averaged over the models, is highest."""
-    return as_predictions((answer_together(models, each, world, dtype) for each in batches), world)
+    return as_predictions((answer_ensemble(models, each, world, dtype) for each in batches), world)
 
 
 def answer_batch(model: MCAN, batch: Batch, world: World, dtype: torch.dtype) -> tuple[Tensor, ...]:
@@ -50,7 +50,7 @@ def answer_batch(model: MCAN, batch: Batch, world: World, dtype: torch.dtype) ->
     return batch.question_ids, best.indices, best.values.sigmoid(), *components_in_use(attended)
 
 
-def answer_together(
+def answer_ensemble(
     models: Sequence[MCAN], batch: Batch, world: World, dtype: torch.dtype
 ) -> tuple[Tensor, ...]:
     """An ensemble's rows of `Predictions`."""

@@ -154,7 +154,7 @@ def count_parameters(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def load_embeddings(model: MCAN, embeddings: Tensor) -> None:
+def set_embeddings(model: MCAN, embeddings: Tensor) -> None:
     """Start the word embeddings from a matrix (words, embedding), such as GloVe's."""
     if embeddings.shape != model.embedding.weight.shape:
         raise ValueError(

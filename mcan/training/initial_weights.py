@@ -1,4 +1,4 @@
-"""What a run's weights start from: its own checkpoint, another model's, or chance and GloVe."""
+"""What a run's weights start from: its checkpoint, another model's, or random numbers and GloVe."""
 
 from pathlib import Path
 from typing import Any
@@ -9,15 +9,15 @@ from data.text.embeddings import load_embeddings
 from data.text.word_lists import Words
 from mcan.checkpoint import load_checkpoint
 from mcan.evaluation.trained_model import find_checkpoint
-from mcan.network import model as network
 from mcan.network.architecture import load_weights
+from mcan.network.model import MCAN, set_embeddings
 from mcan.runtime.distributed import World
 from mcan.training.same_settings import check_same_settings, check_same_value
 from mcan.training.settings import TrainingSettings
 
 
 def start_weights(
-    model: network.MCAN,
+    model: MCAN,
     settings: TrainingSettings,
     words: Words,
     checkpoint: dict[str, Any] | None,
@@ -40,9 +40,7 @@ def start_weights(
         start_embeddings(model, settings.word_vectors, words, settings.seed, world)
 
 
-def start_embeddings(
-    model: network.MCAN, glove: str, words: Words, seed: int, world: World
-) -> None:
+def start_embeddings(model: MCAN, glove: str, words: Words, seed: int, world: World) -> None:
     """Word vectors of a GloVe file; words that it lacks are drawn by the seed."""
     expected = model.sizes.embedding
     embeddings = load_embeddings(
@@ -59,4 +57,4 @@ def start_embeddings(
             f"{glove} has vectors of {width} numbers and the model takes {expected}; add "
             f"model.embedding={width}"
         )
-    network.load_embeddings(model, embeddings.matrix)
+    set_embeddings(model, embeddings.matrix)

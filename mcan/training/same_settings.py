@@ -6,13 +6,13 @@ from typing import Any
 from mcan.runtime.settings import read_batch_size
 from mcan.training.learning_rate import with_name
 
-KEPT = ("seed", "train_split", "model", "attention", "optim")
+MUST_MATCH = ("seed", "train_split", "model", "attention", "optim")
 MAY_CHANGE = {"optim.epochs"}  # more epochs are more of the same
 
 
 def check_same_settings(now: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     """Raise where the settings of a resumed run would make it another run."""
-    for name in KEPT:
+    for name in MUST_MATCH:
         old, new = (flatten(name, with_rate_name(name, each[name])) for each in (before, now))
         # a head's name first: the options of another head differ because of it
         keys = sorted({*old, *new} - MAY_CHANGE, key=lambda key: (key != "attention.name", key))

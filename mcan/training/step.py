@@ -80,7 +80,7 @@ class Stepper:
         self.optimizer.zero_grad(set_to_none=True)
         total = torch.zeros((), device=device)
         for number, batch in enumerate(batches):
-            with self._without_exchange(last=number == len(batches) - 1):
+            with self._no_sync(last=number == len(batches) - 1):
                 total += self._accumulate(batch, step)
         if self.scaler.is_enabled():
             self.scaler.unscale_(self.optimizer)
@@ -132,7 +132,7 @@ class Stepper:
         self.optimizer.step()
         return nonfinite
 
-    def _without_exchange(self, last: bool) -> contextlib.AbstractContextManager[Any]:
+    def _no_sync(self, last: bool) -> contextlib.AbstractContextManager[Any]:
         """Gradients are exchanged once a step, with the last micro-batch."""
         if isinstance(self.model, DistributedDataParallel) and not last:
             return self.model.no_sync()

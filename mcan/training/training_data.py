@@ -9,7 +9,7 @@ from data.batching.batch import Batch
 from data.batching.device_copies import copy_ahead
 from data.batching.examples import load_examples
 from data.batching.loader import Loader
-from data.batching.sampler import TrainingBatches
+from data.batching.sampler import TrainingSampler
 from data.features.manifest import Manifest
 from data.features.store_set import StoreSet, open_stores
 from data.text.word_lists import Words
@@ -24,7 +24,7 @@ class TrainingData:
     """Loader and sampler of the training questions."""
 
     loader: Loader
-    sampler: TrainingBatches
+    sampler: TrainingSampler
     world: World
     num_micro_batches: int
 
@@ -71,7 +71,7 @@ def open_training_data(
         keep=runtime.micro_batches + 1,
         pin=world.device.type == "cuda",
     )
-    sampler = TrainingBatches(
+    sampler = TrainingSampler(
         loader.shapes, settings.optim.batch_size, settings.seed, runtime.mixing
     )
     return TrainingData(loader, sampler, world, runtime.micro_batches)

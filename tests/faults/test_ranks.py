@@ -5,7 +5,7 @@ import re
 import pytest
 
 from data.batching.examples import load_examples
-from data.batching.sampler import TrainingBatches
+from data.batching.sampler import TrainingSampler
 from data.features.store_set import open_stores
 from data.text.word_lists import prepare_words
 from data.vqa.data_folder import DataFolder
@@ -54,7 +54,7 @@ def seen_by_one(words):
     folder = DataFolder(config.data.root)
     examples = load_examples(folder, "train", prepare_words(folder))
     shapes = open_stores(folder.stores("train")).shapes(examples.image_ids)
-    batches = TrainingBatches(shapes, config.optim.batch_size, config.seed)
+    batches = TrainingSampler(shapes, config.optim.batch_size, config.seed)
     both = [batches.micro_batches(1, rank=rank, world_size=2) for rank in (0, 1)]
     seen = set()
     for step, micro_batches in enumerate(zip(*both, strict=True)):

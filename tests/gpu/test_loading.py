@@ -7,7 +7,7 @@ import attention
 from data.batching import device_copies
 from data.batching.device_copies import DeviceCopies, copy_ahead
 from data.batching.loader import Loader
-from data.batching.sampler import TrainingBatches, evaluation_batches
+from data.batching.sampler import TrainingSampler, evaluation_batches
 from data.features.store_set import open_stores
 from mcan.evaluation.predict import answer_batch, gather_rows, predict
 from mcan.runtime.distributed import World
@@ -28,7 +28,7 @@ def stores(tmp_path):
 
 
 def micro_batches(loader):
-    batches = TrainingBatches(loader.shapes, 3, seed=0, mixing="all")
+    batches = TrainingSampler(loader.shapes, 3, seed=0, mixing="all")
     return [each for epoch in range(3) for each in batches.micro_batches(epoch)]
 
 

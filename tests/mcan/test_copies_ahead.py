@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from data.batching.loader import Loader
-from data.batching.sampler import TrainingBatches
+from data.batching.sampler import TrainingSampler
 from data.features.store_set import open_stores
 from mcan.evaluation import evaluation_split
 from mcan.runtime.settings import Runtime
@@ -44,7 +44,7 @@ def follow(monkeypatch):
 def test_training_keeps_a_step_of_micro_batches(make_loader, follow):
     drawn, kept = follow(training_data)
     loader = make_loader(keep=3)
-    sampler = TrainingBatches(loader.shapes, 2, seed=0, mixing="all")
+    sampler = TrainingSampler(loader.shapes, 2, seed=0, mixing="all")
     steps = list(training_data.TrainingData(loader, sampler, ALONE, 2).batches(1, 0))
     assert [len(step) for step in steps] == [2, 2, 2]
     trained = [batch for step in steps for batch in step]

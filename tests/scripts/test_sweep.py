@@ -63,7 +63,7 @@ def test_names_tell_jobs_apart_whatever_their_values_are():
     assert not any("/" in name or " " in name for name in alike)
 
 
-def test_a_list_of_lambda_is_taken_off_the_trainings_and_sorted():
+def test_a_list_of_lambda_is_taken_off_the_runs_and_sorted():
     words, lams = take_lambda(["attention.lam=5,0.5,0", "seed=1,2"])
     assert (words, lams) == (["seed=1,2"], [0.0, 0.5, 5.0])
     assert take_lambda(["attention.lam=3"]) == (["attention.lam=3"], None)

@@ -21,7 +21,7 @@ from data.backbones.patch.descriptor import (
 from data.backbones.patch.outlines import SHAPES
 from data.backbones.patch.templates import FLATNESS, match_templates, spread_maximum, template_bank
 from data.shapes.render import render
-from data.shapes.scene import COLORS, Scene, Thing, draw_scene
+from data.shapes.scene import COLORS, Scene, SceneObject, draw_scene
 from tests.data.backbones.sample_pictures import draw, turned
 from tests.data.vqa.official_files import real_folder
 
@@ -36,7 +36,7 @@ def described() -> list[tuple[Scene, np.ndarray]]:
     return [(scene, describe(render(scene))) for scene in scenes]
 
 
-def list_things(described: list[tuple[Scene, np.ndarray]]) -> tuple[list[Thing], np.ndarray]:
+def list_things(described: list[tuple[Scene, np.ndarray]]) -> tuple[list[SceneObject], np.ndarray]:
     """Every object and the description of the cell that holds its centre, (n, F)."""
     things, cells = [], []
     for scene, features in described:
@@ -105,8 +105,8 @@ def test_description_is_deterministic_and_finite(described) -> None:
 
 
 def test_description_does_not_depend_on_position() -> None:
-    thing = Thing("star", "red", 2.5, 2.5, 0.65, 0.0, 0)
-    elsewhere = Thing("star", "red", 5.5, 6.5, 0.65, 0.0, 0)
+    thing = SceneObject("star", "red", 2.5, 2.5, 0.65, 0.0, 0)
+    elsewhere = SceneObject("star", "red", 5.5, 6.5, 0.65, 0.0, 0)
     one, other = (
         # the background's faint gradient is the only thing that tells rows apart
         describe(render(Scene(8, 10, "gray", (each,))))[int(each.row), int(each.column)]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from data.batching.loader import Loader
-from data.batching.sampler import MicroBatch, TrainingBatches, evaluation_batches
+from data.batching.sampler import MicroBatch, TrainingSampler, evaluation_batches
 from data.features.store_set import open_stores
 from tests.data.features.sample_features import SIZES, ask, draw_rows, write_sample
 
@@ -50,7 +50,7 @@ def list_threads():
 
 
 def epoch(loader, mixing="none"):
-    return TrainingBatches(loader.shapes, 3, seed=0, mixing=mixing).micro_batches(0)
+    return TrainingSampler(loader.shapes, 3, seed=0, mixing=mixing).micro_batches(0)
 
 
 @pytest.mark.parametrize("reader", ["mmap", "pread"])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.batching.sampler import TrainingBatches, evaluation_batches
+from data.batching.sampler import TrainingSampler, evaluation_batches
 
 SHAPES = np.array([(19, 25), (25, 19), (19, 29), (29, 19)])
 
@@ -25,7 +25,7 @@ def splits(draw):
 )
 def test_an_epoch_has_every_question_once(split, batch_size, epoch, mixing):
     shapes, _ = split
-    batches = TrainingBatches(shapes, batch_size, seed=3, mixing=mixing)
+    batches = TrainingSampler(shapes, batch_size, seed=3, mixing=mixing)
     plan = batches.plan(epoch)
     assert len(plan) == batches.num_steps
     assert max(map(len, plan)) <= batch_size
@@ -36,9 +36,9 @@ def test_an_epoch_has_every_question_once(split, batch_size, epoch, mixing):
 @given(splits(), st.integers(1, 9))
 def test_a_global_batch_has_one_shape_and_only_leftovers_may_be_mixed(split, batch_size):
     shapes, _ = split
-    for rows in TrainingBatches(shapes, batch_size, seed=0).plan(0):
+    for rows in TrainingSampler(shapes, batch_size, seed=0).plan(0):
         assert len(np.unique(shapes[rows], axis=0)) == 1
-    plan = TrainingBatches(shapes, batch_size, seed=0, mixing="leftovers").plan(0)
+    plan = TrainingSampler(shapes, batch_size, seed=0, mixing="leftovers").plan(0)
     pure = [rows for rows in plan if len(np.unique(shapes[rows], axis=0)) == 1]
     _, counts = np.unique(shapes, axis=0, return_counts=True)
     assert len([rows for rows in pure if len(rows) == batch_size]) >= (counts // batch_size).sum()
@@ -49,7 +49,7 @@ def test_a_global_batch_has_one_shape_and_only_leftovers_may_be_mixed(split, bat
 @given(splits(), st.integers(1, 9), st.integers(1, 4), st.integers(1, 3))
 def test_slices_of_all_processes_make_the_global_batches(split, batch_size, world_size, micro):
     shapes, _ = split
-    batches = TrainingBatches(shapes, batch_size, seed=1)
+    batches = TrainingSampler(shapes, batch_size, seed=1)
     plan = batches.plan(2)
     dealt = [batches.micro_batches(2, 0, rank, world_size, micro) for rank in range(world_size)]
     assert {len(own) for own in dealt} == {len(plan) * micro}  # nobody waits for nobody
@@ -65,10 +65,10 @@ def test_slices_of_all_processes_make_the_global_batches(split, batch_size, worl
 
 def test_any_step_can_be_resumed_by_a_new_object():
     shapes = SHAPES[np.random.default_rng(0).integers(0, 4, 200)]
-    whole = TrainingBatches(shapes, 8, seed=5)
+    whole = TrainingSampler(shapes, 8, seed=5)
     whole.plan(0)
     for step in (0, 1, 17, whole.num_steps):  # after the last one there is none left
-        resumed = TrainingBatches(shapes, 8, seed=5).micro_batches(3, first_step=step)
+        resumed = TrainingSampler(shapes, 8, seed=5).micro_batches(3, first_step=step)
         for batch, rows in zip(resumed, whole.plan(3)[step:], strict=True):
             np.testing.assert_array_equal(batch.rows, rows)
 
@@ -77,11 +77,11 @@ def test_epochs_and_seeds_differ_and_shapes_are_shuffled():
     shapes = np.repeat(SHAPES, 80, axis=0)
 
     def plan(seed, epoch):
-        return np.concatenate(TrainingBatches(shapes, 8, seed).plan(epoch)).tolist()
+        return np.concatenate(TrainingSampler(shapes, 8, seed).plan(epoch)).tolist()
 
     assert plan(0, 0) == plan(0, 0)
     assert len({tuple(plan(seed, epoch)) for seed in (0, 1) for epoch in (0, 1)}) == 4
-    order = [tuple(shapes[rows[0]]) for rows in TrainingBatches(shapes, 8, 0).plan(0)]
+    order = [tuple(shapes[rows[0]]) for rows in TrainingSampler(shapes, 8, 0).plan(0)]
     assert sum(a != b for a, b in itertools.pairwise(order)) > 15
 
 
@@ -119,19 +119,19 @@ def test_the_questions_of_an_image_stay_together(split, batch_size):
 def test_rare_shapes_of_a_set_as_large_as_vqa_v2_add_few_steps():
     counts = [190_000, 70_000, 60_000, 25_000, 20_000] + [2_000] * 30 + [37] * 30
     shapes = np.repeat([(1, n + 1) for n in range(len(counts))], counts, axis=0)
-    steps = TrainingBatches(shapes, 64, seed=0).num_steps
-    fewest = TrainingBatches(shapes, 64, seed=0, mixing="all").num_steps
+    steps = TrainingSampler(shapes, 64, seed=0).num_steps
+    fewest = TrainingSampler(shapes, 64, seed=0, mixing="all").num_steps
     assert fewest < steps < 1.01 * fewest
-    assert TrainingBatches(shapes, 64, seed=0, mixing="leftovers").num_steps == fewest
+    assert TrainingSampler(shapes, 64, seed=0, mixing="leftovers").num_steps == fewest
 
 
 def test_settings_that_make_no_sense_are_rejected():
     with pytest.raises(ValueError, match="batch_size is 0"):
-        TrainingBatches(SHAPES, 0, seed=0)
+        TrainingSampler(SHAPES, 0, seed=0)
     with pytest.raises(ValueError, match="expected one of none, leftovers, all"):
-        TrainingBatches(SHAPES, 1, seed=0, mixing="some")
+        TrainingSampler(SHAPES, 1, seed=0, mixing="some")
     with pytest.raises(ValueError, match="no questions"):
-        TrainingBatches(SHAPES[:0], 1, seed=0)
+        TrainingSampler(SHAPES[:0], 1, seed=0)
     assert evaluation_batches(np.zeros(0, dtype=np.int64), SHAPES[:0], 4) == []
 
 
@@ -149,7 +149,7 @@ def test_settings_that_make_no_sense_are_rejected():
 def test_a_part_of_the_work_that_there_is_not_is_rejected(options, message):
     shapes = np.full((5, 2), 3)
     with pytest.raises(ValueError, match=message):
-        TrainingBatches(shapes, 3, seed=0).micro_batches(0, **options)
+        TrainingSampler(shapes, 3, seed=0).micro_batches(0, **options)
     if "rank" in options or "world_size" in options:
         with pytest.raises(ValueError, match=message):
             evaluation_batches(np.arange(5), shapes, 3, **options)

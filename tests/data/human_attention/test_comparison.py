@@ -170,7 +170,7 @@ def test_the_next_person_is_of_the_same_question() -> None:
 def test_a_map_without_a_second_person_is_left_out_of_that_control() -> None:
     kept = ~((MAPS.questions == 3) & (MAPS.annotators == 3))  # its second one is black
     fewer = keep(kept)
-    scores = HumanReference(QUESTIONS, fewer, 10, 0).score_people()
+    scores = HumanReference(QUESTIONS, fewer, 10, 0).score_annotators()
     assert np.isnan(scores["divergence_bits"]).tolist() == (fewer.questions == 3).tolist()
 
 

@@ -9,7 +9,7 @@ import torch
 from data.vqa.accuracy import score_answer, score_results
 from data.vqa.questions import Annotation
 from mcan.evaluation import lambda_selection
-from mcan.evaluation.every_k import CandidateAnswers, answer_candidates
+from mcan.evaluation.every_k import PredictionsPerK, answer_candidates
 from mcan.evaluation.lambda_selection import LambdaTable, assign_folds, make_grid, pick_lambda
 from tests.mcan.evaluation.test_predict import ask, build
 from tests.mcan.training.small_steps import ALONE
@@ -31,7 +31,7 @@ def make_up(count=90, k_max=3, seed=0):
     generator = np.random.default_rng(seed)
     ids = np.sort(generator.choice(10_000, count, replace=False))
     gains = generator.exponential(1.0, (count, k_max)).cumsum(1)
-    candidates = CandidateAnswers(
+    candidates = PredictionsPerK(
         torch.from_numpy(ids),
         torch.from_numpy(gains),
         torch.from_numpy(generator.integers(0, len(WORDS), (count, k_max))),
@@ -129,7 +129,7 @@ def test_cross_validation_is_that_of_a_plain_loop(seed):
 
 def test_of_equal_accuracies_the_largest_penalty_is_picked():
     candidates, annotations = make_up()
-    same = CandidateAnswers(
+    same = PredictionsPerK(
         candidates.question_ids, candidates.log_likelihood, torch.zeros_like(candidates.answers),
         candidates.probabilities, candidates.num_collapsed, candidates.complexity,
     )  # fmt: skip

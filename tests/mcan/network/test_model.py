@@ -144,10 +144,10 @@ def test_float16_features_are_taken_as_they_come_from_the_store(model):
 
 
 def test_word_vectors_of_another_shape_raise(model):
-    mcan.load_embeddings(model, torch.ones(30, 12))
+    mcan.set_embeddings(model, torch.ones(30, 12))
     assert (model.embedding.weight == 1).all()
     with pytest.raises(ValueError, match=r"\(30, 13\) do not fit the model's \(30, 12\)"):
-        mcan.load_embeddings(model, torch.ones(30, 13))
+        mcan.set_embeddings(model, torch.ones(30, 13))
 
 
 def test_hidden_must_be_divisible_by_the_number_of_heads():
