@@ -5,6 +5,8 @@ matrix product and a softmax, and the M-step's sums over cells are one matrix pr
 cancel, so all of it runs in float64.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -23,8 +25,21 @@ from attention.options import Covariance, Floor, check_whole_number
 
 # Shape letters: B batch, R restarts, K components, C = R·K, L cells.
 
+Iteration = Callable[[Mixture, Tensor, Tensor, Tensor, Covariance], Mixture]
 SMALLEST_PI = 1e-12  # a component with less keeps its last mean and covariance
 ZERO_PI = 1e-30  # below it a component has no responsibility, and log π no gradient
+
+
+def em_iteration(
+    theta: Mixture,
+    phi_B6L: Tensor,
+    weighted_B6L: Tensor,
+    floor_22: Tensor,
+    covariance: Covariance,
+) -> Mixture:
+    """Θ after one more iteration; a function of tensors alone, which torch.compile may take."""
+    gamma_BRKL = e_step(theta, phi_B6L)  # Eq. (8)
+    return m_step(gamma_BRKL, weighted_B6L, theta, floor_22, covariance)  # Eqs. (9)–(11)
 
 
 def weighted_em(
@@ -34,6 +49,7 @@ def weighted_em(
     iterations: int,
     floor: Floor,
     covariance: Covariance,
+    iterate: Iteration = em_iteration,
 ) -> Mixture:
     """Θ after I iterations from an initial Θ(K): Algorithm 1, WeightedEM.
 
@@ -42,8 +58,7 @@ def weighted_em(
     phi_B6L, weighted_B6L = grid.monomials, weighted_monomials(weights_BL, grid)
     floor_22 = covariance_floor(floor, covariance, grid)[:, None, None]  # (B or 1, 1, 1, 2, 2)
     for _ in range(iterations):
-        gamma_BRKL = e_step(theta, phi_B6L)  # Eq. (8)
-        theta = m_step(gamma_BRKL, weighted_B6L, theta, floor_22, covariance)  # Eqs. (9)–(11)
+        theta = iterate(theta, phi_B6L, weighted_B6L, floor_22, covariance)
     return theta
 
 

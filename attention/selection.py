@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention.cache import cached
 from attention.densities.mixture import Mixture
-from attention.em import weighted_em, weighted_log_likelihood
+from attention.em import Iteration, em_iteration, weighted_em, weighted_log_likelihood
 from attention.grid import Grid
 from attention.initial import initial_mixture
 from attention.options import Covariance, Floor, check_positive
@@ -65,6 +65,7 @@ def model_selection(
     floor: Floor = 1e-6,
     covariance: Covariance = "full",
     selection: Selection = "sample",
+    iterate: Iteration = em_iteration,
 ) -> tuple[Tensor, Mixture, Tensor]:
     """k* (B,), Θ̂_k for k = 1…k_max and their likelihood (B, k_max): Algorithm 1, ModelSelection.
 
@@ -72,7 +73,7 @@ def model_selection(
     Θ̂_k is the likeliest fit of its size; the restart axis of the mixture returned is k.
     """
     initial = initial_mixture(means_BRK2, sizes)
-    fitted = weighted_em(weights_BL, grid, initial, iterations, floor, covariance)
+    fitted = weighted_em(weights_BL, grid, initial, iterations, floor, covariance, iterate)
     likelihood_weights_BL = weights_BL if selection == "sample" else batch_weights(weights_BL, grid)
     likelihood_BR = weighted_log_likelihood(fitted, likelihood_weights_BL, grid)  # Eq. (7)
     best_BK = best_restart_of_each_size(likelihood_BR, sizes, len(complexity_K))

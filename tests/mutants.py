@@ -35,7 +35,7 @@ MUTANTS = [
     Mutant("E-step: density not normalised", "densities/gaussian.py", "-0.5 * twice_determinant.log()", "0 * twice_determinant.log()"),
     Mutant("E-step: mixing coefficients ignored", "em.py", "theta.sigma, log_pi_BRK)", "theta.sigma, torch.zeros_like(theta.pi).masked_fill(is_zero, -torch.inf))"),
     Mutant("E-step: softmax over cells", "em.py", ".softmax(dim=2)", ".softmax(dim=3)"),
-    Mutant("E-step: wrong sign of the correlation", "densities/gaussian.py", "ADJUGATE = ((1.0, -1.0), (-1.0, 1.0))", "ADJUGATE = ((1.0, 1.0), (1.0, 1.0))"),
+    Mutant("E-step: wrong sign of the correlation", "densities/gaussian.py", "ADJUGATE = (1.0, -1.0, -1.0, 1.0)", "ADJUGATE = (1.0, 1.0, 1.0, 1.0)"),
     Mutant("M-step: mixing coefficients, Eq. (9)", "em.py", "pi_BRK1.squeeze(-1),", "pi_BRK1.squeeze(-1).sqrt(),"),
     Mutant("M-step: means, Eq. (10)", "moments.py", "return mu, sigma + floor", "return mu.flip(-1), sigma + floor"),
     Mutant("M-step: covariance not centred, Eq. (11)", "moments.py", "mu[..., None, :], value=-1)", "mu[..., None, :], value=0)"),

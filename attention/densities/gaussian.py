@@ -12,7 +12,8 @@ from torch import Tensor
 
 from attention.cache import cached
 
-ADJUGATE = ((1.0, -1.0), (-1.0, 1.0))  # the signs of the elements of adj(Σ)
+Numbers = tuple[float, ...]
+ADJUGATE = (1.0, -1.0, -1.0, 1.0)  # the signs of the elements of adj(Σ)
 # log 1/2π of a Gaussian, and ½ log 2 because its constant has the logarithm of 2|Σ|
 OFFSET = (-math.log(2 * math.pi) + math.log(2) / 2, 0.0, 0.0, 0.0, 0.0, 0.0)
 FACTORS = (1.0, 2.0, 2.0, -1.0, -2.0, -1.0)  # of 1, Hμ and H in −(x − μ)ᵀ H (x − μ)
@@ -30,7 +31,7 @@ def log_gaussian(mu: Tensor, sigma: Tensor, log_scale: Tensor | None = None) -> 
     log N(x; μ, Σ) = f(x) − log 2π − ½ log |Σ|, with the score f(x) = −½ (x − μ)ᵀ Σ⁻¹ (x − μ),
     Eq. (2), which is −xᵀHx + 2 (Hμ)ᵀx − μᵀHμ for H = ½ Σ⁻¹.
     """
-    adjugate = sigma.flip(-2, -1) * _constant(ADJUGATE, sigma.device)
+    adjugate = sigma.flip(-2, -1) * _constant(ADJUGATE, sigma.device).view(2, 2)
     twice_determinant = (sigma * adjugate).sum((-2, -1))
     half_inverse = adjugate / twice_determinant[..., None, None]
     linear = (half_inverse * mu[..., None, :]).sum(-1)
@@ -43,6 +44,12 @@ def log_gaussian(mu: Tensor, sigma: Tensor, log_scale: Tensor | None = None) -> 
     return torch.addcmul(offset, torch.cat(parts, dim=-1), factors)
 
 
+def _constant(numbers: Numbers, device: torch.device) -> Tensor:
+    if torch.compiler.is_compiling():  # constants in the code that is generated, not a copy
+        return torch.stack([torch.full((), x, dtype=torch.float64, device=device) for x in numbers])
+    return _cached_constant(numbers, device)
+
+
 @cached
-def _constant(numbers: tuple[object, ...], device: torch.device) -> Tensor:
+def _cached_constant(numbers: Numbers, device: torch.device) -> Tensor:
     return torch.tensor(numbers, dtype=torch.float64, device=device)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attention.context import multimodal_attention
-from attention.em import weighted_em
+from attention.em import Iteration, em_iteration, weighted_em
 from attention.grid import Grid
 from attention.heads.continuous import ContinuousHead
 from attention.heads.head import AttentionOutput
@@ -68,6 +68,7 @@ class MultimodalHead(ContinuousHead):
         self.lam = lam  # ≥ 0: what each component costs
         self.train_iterations = train_iterations  # of EM, through which gradients flow
         self.test_iterations = test_iterations
+        self.iterate: Iteration = em_iteration  # or the same, compiled
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Check λ and the numbers of iterations whenever they are set."""
@@ -98,7 +99,13 @@ class MultimodalHead(ContinuousHead):
             means = initial_means(uniforms, weights, grid, self.init)
             initial = initial_mixture(means, (num_components,))
             mixture = weighted_em(
-                weights, grid, initial, self.train_iterations, self.floor, self.covariance
+                weights,
+                grid,
+                initial,
+                self.train_iterations,
+                self.floor,
+                self.covariance,
+                self.iterate,
             )
         context = multimodal_attention(mixture, values, grid, self.basis).squeeze(1)
         return AttentionOutput(context, weights, mixture)
@@ -119,6 +126,7 @@ class MultimodalHead(ContinuousHead):
             floor=self.floor,
             covariance=self.covariance,
             selection=self.selection,
+            iterate=self.iterate,
         )
         context = multimodal_attention(fitted, values, grid, self.basis)
         candidates = Candidates(log_likelihood, context, fitted, complexity)

@@ -1,11 +1,14 @@
-"""torch.compile for the encoder's and the decoder's layers: one graph for all grid shapes."""
+"""torch.compile for the layers and for EM: one graph for all grid shapes."""
 
 from collections.abc import Callable
 from types import MethodType
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from attention import Mixture, MultimodalHead
+from attention.em import Iteration, em_iteration
 from mcan.network.model import MCAN
 
 # Each kind of layer has one graph for training and one for inference, and the decoder's another two
@@ -30,6 +33,22 @@ def compile_layers(model: MCAN, device: torch.device, backend: str = "inductor")
     model.splits_first_layer = False  # a compiled layer is one graph
     for layer in [*model.encoder, *model.decoder]:
         layer.forward = MethodType(compile_forward(type(layer).forward, backend), layer)
+    if isinstance(model.pool_image.head, MultimodalHead):
+        model.pool_image.head.iterate = compile_iteration(backend)
+
+
+def compile_iteration(backend: str) -> Iteration:
+    """An iteration of EM, the many small operations of a head; an image alone takes the plain one.
+
+    A graph each for the first iteration, which has no gradient, and the others; the numbers of
+    components, of images and of cells are symbols in them.
+    """
+    compiled = torch.compile(em_iteration, dynamic=True, fullgraph=True, backend=backend)
+
+    def iterate(theta: Mixture, *others: Any) -> Mixture:
+        return (em_iteration if len(theta.pi) == 1 else compiled)(theta, *others)
+
+    return iterate
 
 
 def compile_forward(plain: Callable[..., Tensor], backend: str) -> Callable[..., Tensor]:
