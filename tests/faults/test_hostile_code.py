@@ -45,7 +45,7 @@ def test_every_torch_load_reads_only_weights_and_nothing_else_can_run_code():
             wrong.append(place)
         elif name == "import_module":
             imports.add(str(path.relative_to(ROOT)))
-    assert loads >= 3
+    assert loads >= 2
     assert not wrong
     # modules= and the launcher's command, both from the command line, never from a checkpoint
     assert imports == {"scripts/cli/parts.py", "scripts/cluster/launch.py"}
