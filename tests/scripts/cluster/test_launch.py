@@ -11,7 +11,7 @@ import pytest
 
 from scripts.cluster.launch import parse, torchrun_words
 from tests.faults.runs import hold_in_step
-from tests.small_runs import ROOT, assert_same, end_state, finish, settings, start, wait_for_step
+from tests.small_runs import ROOT, assert_same, end_state, finish, settings, start
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
@@ -53,12 +53,15 @@ def reference(words, runs):
     return runs / "reference"
 
 
-def test_a_killed_process_brings_all_back_from_the_last_checkpoint(words, runs, reference):
+def test_a_killed_process_brings_all_back_from_the_last_checkpoint(
+    words, runs, reference, tmp_path
+):
     name = "restarted"
-    process = start([*words, f"name={name}", AT_EVERY_STEP, "runtime.max_restarts=1"], 2)
-    wait_for_step(runs / name, 4, process)
+    again = [*words, f"name={name}", AT_EVERY_STEP, "runtime.max_restarts=1"]
+    late = 25  # so few steps are left that the second start reaches no such number
+    process = hold_in_step(again, tmp_path / "trace", late, 2)
     kill_one_worker(process, 0)  # the one that writes, and whose address the others know
-    code, printed = finish(process)
+    code, printed = process.end()
     assert code == 0, printed
     assert printed.count("started again: resumes from the last checkpoint") == 1
     assert_same(end_state(runs / name), end_state(reference))
