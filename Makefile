@@ -7,6 +7,15 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV := .venv
 RUN := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+# TORCH=site: the torch of a module or a container, not a wheel; .venv keeps to what it was made with
+MADE := $(if $(wildcard $(VENV)/.site),site,$(if $(wildcard $(STAMP)),wheel))
+TORCH ?= $(or $(MADE),wheel)
+SITE := $(filter site,$(TORCH))
+ifneq ($(TORCH),$(or $(MADE),$(filter site wheel,$(TORCH))))
+$(error TORCH=$(TORCH) must be $(if $(MADE),$(MADE) as $(VENV) was made so (make clean removes it),site or wheel))
+endif
+CONSTRAINTS := $(if $(SITE),$(VENV)/)constraints.txt
+PIP := $(RUN) -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 ARGS ?=
 DATA ?= shapes
 BACKBONE ?= patch
@@ -26,19 +35,27 @@ help:  ## list the targets
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(SUPPORTED)' 2>/dev/null || { echo "error: Python 3.11, 3.12 or 3.13 with the venv module was not found; install it or pass PYTHON=/path/to/python3" >&2; exit 2; }
-	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,plot]'
+	@test -x $(RUN) || $(PYTHON) -m venv $(if $(SITE),--system-site-packages )$(VENV)
+	@$(if $(SITE),{ $(RUN) scripts/cluster/site_torch.py > $(CONSTRAINTS) && touch $(VENV)/.site; } || { test -e $@ || rm -rf $(VENV); exit 2; })
+	$(PIP) -e '.[dev,plot]'
 	@touch $@
 
-install: $(STAMP)  ## create .venv and install the pinned versions
+# An extra of pyproject.toml: .venv/.demo, .venv/.slurm, .venv/.timm, .venv/.wandb
+$(VENV)/.%: $(STAMP)
+	$(PIP) -e '.[$*]'
+	@touch $@
+
+install: $(STAMP)  ## create .venv and install the pinned versions; TORCH=site keeps the torch that is there
+
+install-extras: $(VENV)/.demo $(VENV)/.slurm $(VENV)/.timm $(VENV)/.wandb  ## also install Gradio, submitit, timm and wandb, so that make test runs their tests
 
 data: $(STAMP)  ## generate shapes, download VQA-v2, or check your own data: DATA=shapes|vqa_v2|custom
 	@$(RUN) -m scripts.data data=$(DATA) $(ARGS)
 
-features: $(STAMP)  ## convert grid-feats .pth files into one feature store: SOURCE=dir OUT=file.h5
+features: $(STAMP)  ## convert grid-feats .pth or bottom-up .npz files into one feature store: SOURCE=dir OUT=file.h5
 	@$(RUN) -m scripts.features source='$(SOURCE)' output='$(OUT)' $(ARGS)
 
-extract: $(STAMP)  ## extract features from images into one store: IMAGES=dir OUT=file.h5 BACKBONE=name
+extract: $(if $(filter timm:%,$(BACKBONE)),$(VENV)/.timm,$(STAMP))  ## extract features from images into one store: IMAGES=dir OUT=file.h5 BACKBONE=name
 	@$(RUN) -m scripts.extract images='$(IMAGES)' output='$(OUT)' backbone='$(BACKBONE)' $(ARGS)
 
 verify-features: $(STAMP)  ## check a feature store: STORE=file.h5
@@ -46,10 +63,6 @@ verify-features: $(STAMP)  ## check a feature store: STORE=file.h5
 
 train: $(STAMP)  ## train a model: ARGS="attention=unimodal optim.epochs=3", GPUS=n; LAUNCHER=slurm NODES=n
 	@$(if $(SLURM),$(RUN) -m scripts.cluster.submit launcher=$(LAUNCHER) launcher.nodes=$(NODES) launcher.gpus=$(GPUS),$(LAUNCH) scripts.train) $(ARGS)
-
-$(VENV)/.slurm: $(STAMP)
-	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[slurm]'
-	@touch $@
 
 sweep: $(if $(SLURM),$(VENV)/.slurm,$(STAMP))  ## train over lists of settings: ARGS="attention.k_max=2,3,4,6 seed=1,2", LAUNCHER=slurm
 	@$(RUN) -m scripts.sweep launcher=$(LAUNCHER) launcher.gpus=$(GPUS) $(ARGS)
@@ -69,6 +82,9 @@ lambda: $(STAMP)  ## select λ by cross-validation from one pass: CHECKPOINT=run
 human-attention: $(STAMP)  ## compare attention with human attention: CHECKPOINTS=runs/a,runs/b
 	@$(LAUNCH) scripts.human_attention checkpoints='[$(CHECKPOINTS)]' $(ARGS)
 
+attention: $(STAMP)  ## write attention, candidates and answers as HDF5 arrays: CHECKPOINT=runs/name ARGS="layers=all"
+	@$(RUN) -m scripts.attention_arrays checkpoint='$(CHECKPOINT)' $(ARGS)
+
 figures: $(STAMP)  ## draw attention maps of several models side by side: CHECKPOINTS=runs/a,runs/b
 	@$(RUN) -m scripts.figures checkpoints='[$(CHECKPOINTS)]' $(ARGS)
 
@@ -78,17 +94,14 @@ gallery: $(STAMP)  ## one HTML page with many questions: CHECKPOINTS=runs/a,runs
 ask: $(STAMP)  ## ask a question about one image: CHECKPOINT=runs/name IMAGE=photo.jpg QUESTION="…"
 	@$(RUN) -m scripts.ask checkpoint='$(CHECKPOINT)' image='$(IMAGE)' question='$(subst ','\'',$(QUESTION))' $(ARGS)
 
-$(VENV)/.demo: $(STAMP)
-	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo]'
-	@touch $@
-
-install-demo: $(VENV)/.demo  ## also install Gradio, so that make test runs the tests of the demo
-
 demo: $(VENV)/.demo  ## a local web page for asking questions, with controls for K and λ: CHECKPOINT=runs/name
 	@$(RUN) -m scripts.demo $(if $(CHECKPOINT),checkpoint='$(CHECKPOINT)') $(ARGS)
 
 paper: $(STAMP)  ## train and evaluate every head, report beside the paper's numbers: DATA=shapes|vqa_v2
 	@$(RUN) -m scripts.paper dataset=$(DATA) gpus=$(GPUS) $(ARGS)
+
+release: $(STAMP)  ## write a model to hand on, with its model card: CHECKPOINT=runs/name OUT=file.pt
+	@$(RUN) -m scripts.release checkpoint='$(CHECKPOINT)' output='$(OUT)' $(ARGS)
 
 import-mcan: $(STAMP)  ## convert a published MCAN into a checkpoint: CHECKPOINT=file OUT=file.pt
 	@$(RUN) -m scripts.import_mcan checkpoint='$(CHECKPOINT)' output='$(OUT)' $(ARGS)

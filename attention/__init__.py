@@ -6,6 +6,7 @@ out = head(scores, values, attention.Grid.of([(19, 32)]))
 
 from attention.densities.density import Density
 from attention.densities.mixture import Mixture
+from attention.densities.paraboloid import ParaboloidMixture
 from attention.em import fit_mixture, log_likelihood
 from attention.grid import Grid
 from attention.heads.continuous import ContinuousHead, UnimodalHead
@@ -26,6 +27,7 @@ __all__ = [
     "Head",
     "Mixture",
     "MultimodalHead",
+    "ParaboloidMixture",
     "UnimodalHead",
     "available",
     "build",

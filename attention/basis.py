@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from attention.cache import cached
-from attention.densities.gaussian import log_gaussian, monomials
-from attention.densities.mixture import Mixture
+from attention.densities.density import Density
+from attention.densities.lattice import lattice
 from attention.grid import Grid
 from attention.options import check_positive, check_whole_number
 
@@ -37,17 +37,10 @@ class RadialBasis:
         check_positive("basis_variance", self.variance)
         check_positive("ridge", self.ridge)
 
-    def expectations(self, mixture: Mixture) -> Tensor:
-        """r (B, R, K, N): r_kj = E_{p_k}[ψ_j] = N(μ_k; μ̃_j, Σ_k + Σ̃_j), the integral of Eq. (3)."""
-        device = mixture.pi.device
-        coefficients_BRK6 = log_gaussian(
-            mixture.mu, mixture.sigma + _covariance(self.variance, device)
-        )
-        return (coefficients_BRK6 @ _centre_monomials(self.num_basis, device)).exp()
-
-    def cell_weights(self, mixture: Mixture, grid: Grid) -> Tensor:
+    def cell_weights(self, density: Density, grid: Grid) -> Tensor:
         """α = G Σ_k π_k r_k (B, R, L): c = Σ_ℓ α_ℓ V_ℓ. They may be negative, unlike a density."""
-        r_BRN = (mixture.pi[..., None, :] @ self.expectations(mixture)).squeeze(-2)
+        r_BRKN = density.expectations(self.num_basis, self.variance)
+        r_BRN = (density.pi[..., None, :] @ r_BRKN).squeeze(-2)
         return r_BRN @ self.ridge_operator(grid).squeeze(0).mT
 
     def ridge_operator(self, grid: Grid) -> Tensor:
@@ -56,24 +49,8 @@ class RadialBasis:
 
     def evaluate(self, points: Tensor) -> Tensor:
         """ψ(x) (N, P) at points (P, 2)."""
-        squared_NP = (points - _centres(self.num_basis, points.device)[:, None]).square().sum(-1)
+        squared_NP = (points - lattice(self.num_basis, points.device)[:, None]).square().sum(-1)
         return torch.exp(-0.5 * squared_NP / self.variance) / (2 * math.pi * self.variance)
-
-
-@cached
-def _covariance(variance: float, device: torch.device) -> Tensor:
-    return variance * torch.eye(2, dtype=torch.float64, device=device)
-
-
-@cached
-def _centres(num_basis: int, device: torch.device) -> Tensor:
-    side = torch.linspace(0, 1, math.isqrt(num_basis), dtype=torch.float64, device=device)
-    return torch.cartesian_prod(side, side)  # (N, 2)
-
-
-@cached
-def _centre_monomials(num_basis: int, device: torch.device) -> Tensor:
-    return monomials(_centres(num_basis, device)).mT.contiguous()  # (6, N)
 
 
 @cached
@@ -93,7 +70,7 @@ def _warn_of_a_bad_fit(operator_LN: Tensor, basis: RadialBasis, height: int, wid
     On 9×9 cells every centre falls half-way between the basis functions of a 10×10 lattice, and
     the effective weights of a density sum to 2.8 instead of 1.
     """
-    centres_N2, deviation = _centres(basis.num_basis, operator_LN.device), math.sqrt(basis.variance)
+    centres_N2, deviation = lattice(basis.num_basis, operator_LN.device), math.sqrt(basis.variance)
     above_N2, below_N2 = ((edge - centres_N2) / deviation for edge in (1, 0))
     inside_N2 = torch.special.ndtr(above_N2) - torch.special.ndtr(below_N2)
     mean = float(operator_LN.sum(0) @ inside_N2.prod(-1))  # of the fit over the unit square

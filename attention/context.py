@@ -3,14 +3,14 @@
 from torch import Tensor
 
 from attention.basis import RadialBasis
-from attention.densities.mixture import Mixture
+from attention.densities.density import Density
 from attention.grid import Grid
 
 # Shape letters: B batch, R restarts, L cells, D features.
 
 
 def multimodal_attention(
-    mixture: Mixture, values_BLD: Tensor, grid: Grid, basis: RadialBasis
+    mixture: Density, values_BLD: Tensor, grid: Grid, basis: RadialBasis
 ) -> Tensor:
     """(B, R, D): c of every restart: Algorithm 1, MultimodalAttention.
 

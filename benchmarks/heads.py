@@ -1,13 +1,19 @@
 """How much the attention heads add to a model: against its score network, and the plain paper.
 
+And how much a sparse normaliser adds to a head: against the same head with softmax.
+
 All of it in one run, interleaved, at B = 16, 19×32 cells and D = 512, so that what disturbs the
 machine disturbs all alike.
 """
+
+from typing import get_args
 
 import torch
 from torch import Tensor
 
 import attention
+from attention.heads.registry import name_variant
+from attention.normalisers import Normaliser
 from attention.seeding import restart_draw, training_draw
 from benchmarks.measurement import Measurement, Part, Row, as_measurements, ratios
 from benchmarks.reference import plain_attention
@@ -17,6 +23,7 @@ from mcan.network.pooling import ScoreNetwork
 BATCH, SIZE, HIDDEN = 16, (19, 32), 512
 K_MAX, RESTARTS, TRAIN_ITERATIONS, TEST_ITERATIONS, LAM = 4, 3, 5, 10, 5.0
 CALLS = 5  # per turn: a head takes a few milliseconds
+PARABOLOIDS = "multimodal, paraboloid"  # as reports call it
 
 
 def draw_cells(
@@ -49,9 +56,20 @@ def list_starts(device: torch.device) -> list[Tensor]:
     return [start.to(device) for start in starts]
 
 
+def list_heads() -> dict[str, dict[str, str]]:
+    """Every head with every normaliser, and paraboloids, by the names that reports have."""
+    heads = [
+        {"name": name, "normaliser": normaliser}
+        for normaliser in get_args(Normaliser)
+        for name in attention.available()
+    ]
+    heads.append({"name": "multimodal", "normaliser": "softmax", "density": "paraboloid"})
+    return {name_variant(**options): options for options in heads}
+
+
 def test_time_works(inputs: Inputs) -> dict[str, Work]:
     """Forward passes without gradients."""
-    heads = {name: attention.build(name).eval() for name in attention.available()}
+    heads = {name: attention.build(**options).eval() for name, options in list_heads().items()}
     network = inputs.network.eval()
     starts = list_starts(inputs.device)
     forward = torch.no_grad()
@@ -73,9 +91,9 @@ def training_works(inputs: Inputs) -> dict[str, Work]:
     network = inputs.network.train()
     means = training_draw(0, 0, K_MAX)[1][0].float().to(inputs.device)
 
-    def head_work(name: str) -> Work:
-        head = attention.build(name).train()
-        num_components = K_MAX if name == "multimodal" else None
+    def head_work(options: dict[str, str]) -> Work:
+        head = attention.build(**options).train()
+        num_components = K_MAX if options["name"] == "multimodal" else None
 
         def work() -> None:
             scores, values = inputs.leaves()
@@ -93,7 +111,7 @@ def training_works(inputs: Inputs) -> dict[str, Work]:
             scores, values, inputs.positions, means, TRAIN_ITERATIONS
         ).sum().backward()
 
-    works = {name: head_work(name) for name in attention.available()}
+    works = {name: head_work(options) for name, options in list_heads().items()}
     return {**works, "score network": network_work, "plain": plain_work}
 
 
@@ -115,19 +133,36 @@ def measure(device: torch.device, rounds: int = 15) -> Part:
         [
             Row(selection, forward, "≤ 0.5", overhead(at_test_time)),
             Row(training_head, both, "≤ 0.12", overhead(training)),
+            *normaliser_rows(training),
         ],
         describe(at_test_time, "test time") + describe(training, "training, K = 4"),
     )
 
 
-def overhead(times: dict[str, list[float]]) -> tuple[float, ...]:
-    """What multimodal attention adds to discrete, in score networks, round by round."""
-    added = [a - b for a, b in zip(times["multimodal"], times["discrete"], strict=True)]
+def normaliser_rows(times: dict[str, list[float]]) -> list[Row]:
+    """What a sparse normaliser adds to a head in training: the ratio to the head with softmax."""
+    softmax = get_args(Normaliser)[0]
+    rows = []
+    for name, options in list_heads().items():
+        if options["normaliser"] != softmax:
+            plain = options["name"]
+            work = f"training head, forward and backward, {name}"
+            rows.append(Row(work, f"{plain}, softmax", "≤ 1.10", ratios(times[name], times[plain])))
+    return rows
+
+
+def overhead(times: dict[str, list[float]], head: str = "multimodal") -> tuple[float, ...]:
+    """What a head adds to discrete attention, in score networks, round by round."""
+    added = [a - b for a, b in zip(times[head], times["discrete"], strict=True)]
     return ratios(added, times["score network"])
 
 
 def describe(times: dict[str, list[float]], phase: str) -> list[Measurement]:
-    """All times, and the gain over the plain paper."""
+    """All times, the gain over the plain paper, and what each density adds to discrete."""
     gain = ratios(times["plain"], times["multimodal"])
     name = f"{phase}: plain transcription / multimodal"
-    return [*as_measurements(phase, times), Measurement(name, gain, "×")]
+    added = [
+        Measurement(f"{phase}: {head}, overhead", overhead(times, head), "score networks")
+        for head in ("multimodal", PARABOLOIDS)
+    ]
+    return [*as_measurements(phase, times), Measurement(name, gain, "×"), *added]

@@ -5,6 +5,7 @@ trainer makes them; the published one has mixed batches, padded to 608 cells.
 """
 
 import itertools
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ from mcan.runtime.distributed import World
 from mcan.training.step import Stepper, make_optimizer
 
 MOST_CELLS = 608
+DENSITY_SHAPES = [(19, 32)] * 16  # the batch on which densities are compared
 NUM_WORDS = 20000
 SMALL = mcan.Sizes(NUM_WORDS, NUM_ANSWERS, NUM_FEATURES)
 
@@ -49,10 +51,12 @@ def make_batches(count: int, batch_size: int, sizes: mcan.Sizes) -> tuple[list[B
     return uniform, mixed
 
 
-def our_steps(head: str, batches: list[Batch], sizes: mcan.Sizes, device: torch.device) -> Work:
+def our_steps(
+    head: str, batches: list[Batch], sizes: mcan.Sizes, device: torch.device, **options: Any
+) -> Work:
     """Steps of our model with a head, on batches of one grid each."""
     torch.manual_seed(0)
-    model = mcan.MCAN(sizes, attention.build(head)).to(device).train()
+    model = mcan.MCAN(sizes, attention.build(head, **options)).to(device).train()
     stepper = Stepper(model, make_optimizer(model, (0.9, 0.98), 1e-9), World(0, 1, device))
     numbered = enumerate(itertools.cycle(batches))
 
@@ -83,10 +87,25 @@ def plain_steps(count: int, batch_size: int, sizes: mcan.Sizes, device: torch.de
     return step
 
 
+def compare_densities(device: torch.device, rounds: int, sizes: mcan.Sizes) -> Part:
+    """A row for paraboloids in place of Gaussians; both draw the same K in each step."""
+    batches = [make_batch(DENSITY_SHAPES, MOST_CELLS, sizes)]
+    works = {
+        density: our_steps("multimodal", batches, sizes, device, density=density)
+        for density in ("gaussian", "paraboloid")
+    }
+    times = interleave(works, device, rounds, "training steps, densities")
+    added = ratios(times["paraboloid"], times["gaussian"])
+    return Part(
+        [Row("whole training step, paraboloids", "the same step, Gaussians", "≤ 1.1", added)],
+        as_measurements(f"step of {len(DENSITY_SHAPES)} questions", times),
+    )
+
+
 def measure(
     device: torch.device, rounds: int = 9, batch_size: int = 4, sizes: mcan.Sizes = SMALL
 ) -> Part:
-    """Rows for the head's part in a step, and for the step against the published one."""
+    """Rows for the head's part in a step, for the step against the published one, and densities."""
     uniform, _ = make_batches(rounds + 1, batch_size, sizes)
     with BaselineProcess(plain_steps, rounds + 1, batch_size, sizes, device) as plain:
         works: dict[str, Work] = {
@@ -98,10 +117,11 @@ def measure(
     against = "plain MCAN: padded to 608 cells, explicit attention and LayerNorm, mixed batches"
     added = ratios(times["multimodal"], times["discrete"])
     gain = ratios(times["plain MCAN"], times["discrete"])
-    return Part(
+    steps = Part(
         [
             Row("whole training step, multimodal", "the same step, discrete", "≤ 1.05", added),
             Row("whole training step, small, dropout kept", against, "≥ 1.5", gain),
         ],
         as_measurements(f"step of {batch_size} questions", times),
     )
+    return steps + compare_densities(device, max(1, rounds // 3), sizes)

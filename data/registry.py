@@ -29,8 +29,8 @@ class Registry(Generic[Value]):
     def __getitem__(self, name: str) -> Value:
         if name not in self.values:
             raise ValueError(
-                f"there is no {self.kind} '{name}'; there are {', '.join(self)}, and modules=[…] "
-                "names a module of yours that registers another"
+                f"there is no {self.kind} '{name}'; there are {', '.join(sorted(self))}, and "
+                "modules=[…] names a module of yours that registers another"
             )
         return self.values[name]
 

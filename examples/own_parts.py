@@ -41,7 +41,7 @@ class Sharp(attention.Head):
         self.temperature = temperature
 
     def normalise(self, scores: Tensor, grid: attention.Grid) -> Tensor:
-        """Weights (B, L) from scores (B, L); without it, they are a plain softmax."""
+        """Weights (B, L) from scores (B, L); without it, the option `normaliser` decides."""
         return super().normalise(scores / self.temperature, grid)
 
     def attend(

@@ -21,7 +21,7 @@ def make_answer_figure(forward: ForwardPass, answer: Answer, photo: np.ndarray) 
 
 def attention_panel(forward: ForwardPass, answer: Answer) -> Panel:
     """The attention under the head's name and K: K* where λ selected it."""
-    title = str(forward.trained.options["name"])
+    title = forward.trained.head_name
     if answer.description_lengths:
         title += f", K{'' if answer.is_fixed else '*'} = {answer.num_components}"
     mixture = None if answer.mixture is None else read_mixtures(answer.mixture)[0]

@@ -12,7 +12,7 @@ from attention.selection import description_length
 from data.batching.batch import Batch
 from data.features.store_set import StoreSet
 from data.vqa.questions import Questions
-from figures.drawing.gaussians import Gaussians
+from figures.drawing.mixture import DrawnMixture
 from mcan.evaluation.attention_maps import spread_over_cells
 from mcan.evaluation.evaluation_split import iterate_questions
 from mcan.evaluation.predict import attend
@@ -27,7 +27,7 @@ from mcan.runtime.settings import Runtime
 class Candidate:
     """A fitted mixture, what it would answer, and the values that it is selected by."""
 
-    mixture: Gaussians
+    mixture: DrawnMixture
     prediction: Prediction
     log_likelihood: float
     description_length: float  # C(k), the least of which is selected
@@ -40,8 +40,9 @@ class AttentionSample:
     question_id: int
     prediction: Prediction
     cells: np.ndarray  # (h, w) float64, sum 1: the weights, or the density's mass in each cell
-    mixture: Gaussians | None  # None for discrete attention
+    mixture: DrawnMixture | None  # None for discrete attention
     candidates: tuple[Candidate, ...] = ()  # of k = 1, 2, …, where the head selects K
+    boxes: np.ndarray | None = None  # (h, 4), x1, y1, x2, y2 in [0, 1], where cells are regions
 
     @property
     def num_components(self) -> int:
@@ -59,14 +60,14 @@ def collect_samples(
     found = {
         sample.question_id: sample
         for batch in batches
-        for sample in sample_batch(trained, batch, world, dtype)
+        for sample in sample_batch(trained, batch, stores, world, dtype)
     }
     return [found[number] for number in questions.ids.tolist()]
 
 
 @torch.inference_mode()
 def sample_batch(
-    trained: TrainedModel, batch: Batch, world: World, dtype: torch.dtype
+    trained: TrainedModel, batch: Batch, stores: StoreSet, world: World, dtype: torch.dtype
 ) -> list[AttentionSample]:
     """Answer a batch with the test-time head and keep its attention."""
     question, attended = attend(trained.model, batch, world, dtype)
@@ -74,7 +75,7 @@ def sample_batch(
     cells = spread_over_cells(attended, Grid.of(sizes, device=world.device)).cpu().numpy()
     predictions = rank_answers(trained, question, attended.context, 1)
     candidates = list_candidates(trained, question, attended)
-    mixtures: Sequence[Gaussians | None] = [None] * len(sizes)
+    mixtures: Sequence[DrawnMixture | None] = [None] * len(sizes)
     if attended.mixture is not None:
         mixtures = read_mixtures(attended.mixture)
     return [
@@ -84,9 +85,10 @@ def sample_batch(
             cells[row, : height * width].reshape(height, width).copy(),
             mixtures[row],
             tuple(of_k[row] for of_k in candidates),
+            stores.boxes(image_id),
         )
-        for row, (number, (height, width)) in enumerate(
-            zip(batch.question_ids.tolist(), sizes, strict=True)
+        for row, (number, image_id, (height, width)) in enumerate(
+            zip(batch.question_ids.tolist(), batch.image_ids.tolist(), sizes, strict=True)
         )
     ]
 
@@ -114,16 +116,19 @@ def list_candidates(
     ]
 
 
-def read_mixtures(mixture: Density, number: int = 0) -> list[Gaussians]:
+def read_mixtures(mixture: Density, number: int = 0) -> list[DrawnMixture]:
     """The components in use of each image's mixture of that number, as arrays."""
     used = mixture.num_components[:, number].tolist()
     pi, mu, sigma = (
         part[:, number].cpu().numpy() for part in (mixture.pi, mixture.mu, mixture.sigma)
     )
-    return [Gaussians(pi[row, :k], mu[row, :k], sigma[row, :k]) for row, k in enumerate(used)]
+    return [
+        DrawnMixture(pi[row, :k], mu[row, :k], sigma[row, :k], mixture.support)
+        for row, k in enumerate(used)
+    ]
 
 
 def name_heads(models: Sequence[TrainedModel]) -> list[str]:
-    """What each model is called in a figure: its head's name, or its own where heads repeat."""
-    heads = [str(model.options["name"]) for model in models]
+    """What each model is called in a figure: by its head, or its own name where heads repeat."""
+    heads = [model.head_name for model in models]
     return heads if len(set(heads)) == len(heads) else name_models(models)

@@ -40,7 +40,10 @@ def explain_selection(options: Mapping[str, Any]) -> str:
     """What C(k) is under these options of the head."""
     lam = options.get("lam", 0)
     charged = "k" if options.get("penalty", "components") == "components" else "parameters"
-    return f"C(k) = −2 · log-likelihood + {lam:g} · {charged}; the least is chosen."
+    fit = "log-likelihood"
+    if options.get("density", "gaussian") != "gaussian":  # K is selected by Gaussians all the same
+        fit += " of the Gaussians"
+    return f"C(k) = −2 · {fit} + {lam:g} · {charged}; the least is chosen."
 
 
 def format_answer(forward: ForwardPass, answer: Answer) -> str:
@@ -51,9 +54,9 @@ def format_answer(forward: ForwardPass, answer: Answer) -> str:
         f"  {name:{width}}  {show_percent(prediction.probability):>6}"
         for name, prediction in zip(names, answer.predictions, strict=True)
     ]
-    k, attention = answer.num_components, f"{forward.trained.options['name']} attention"
+    k, attention = answer.num_components, f"{forward.trained.head_name} attention"
     if answer.description_lengths:
-        attention = f"K* = {k} of at most {forward.k_max}, with λ = {answer.lam:g}"
+        attention += f", K* = {k} of at most {forward.k_max}, with λ = {answer.lam:g}"
     elif k:
         attention += f", K = {k}"
     notices = [f"notice: {notice}" for notice in forward.notices]

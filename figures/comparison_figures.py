@@ -31,7 +31,8 @@ def compare_heads(
         if divergence is not None:
             notes.append(f"JS divergence {divergence:.2f}")
         title = f"{name}, K* = {sample.num_components}" if sample.candidates else name
-        panels.append(Panel(title, sample.cells, sample.mixture, tuple(notes), smooth=smooth))
+        attended = sample.cells, sample.mixture, tuple(notes)
+        panels.append(Panel(title, *attended, smooth=smooth, boxes=sample.boxes))
     human = split.human_map(question_id)
     if human is not None:
         note = f"mean of {human.num_people} maps"
@@ -53,7 +54,8 @@ def compare_components(
         ]
         title = f"K* = {k}" if is_selected else f"K = {k}"
         panels.append(Panel(title, None, candidate.mixture, tuple(notes), is_selected))
-    return make_content(split, sample.question_id, panels, explain_selection(trained.options))
+    explained = f"{trained.head_name}: {explain_selection(trained.options)}"
+    return make_content(split, sample.question_id, panels, explained)
 
 
 def make_content(

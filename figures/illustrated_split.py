@@ -41,12 +41,6 @@ class IllustratedSplit:
     human_attention: dict[int, MappedQuestion]  # of the questions that have human maps
     stores: StoreSet
 
-    def take(self, rows: np.ndarray) -> Questions:
-        """The questions of some rows (n,)."""
-        questions = self.questions
-        texts = [questions.texts[row] for row in rows.tolist()]
-        return Questions(questions.ids[rows], questions.image_ids[rows], texts, questions.subtype)
-
     def row(self, question_id: int) -> int:
         """Where a question stands in the split."""
         return int(np.flatnonzero(self.questions.ids == question_id)[0])
@@ -76,9 +70,9 @@ class IllustratedSplit:
         return None if mapped is None else average_maps(mapped, MAP_SIDE)
 
     def divergence(self, sample: AttentionSample) -> float | None:
-        """Jensen–Shannon divergence in bits from human maps, on average over them."""
+        """Jensen–Shannon divergence in bits from human maps, on average; None on regions."""
         mapped = self.human_attention.get(sample.question_id)
-        if mapped is None:
+        if mapped is None or not self.stores.is_grid:
             return None
         maps = read_distributions(mapped, *sample.cells.shape)
         divergences = [float(jensen_shannon(sample.cells.ravel(), each)) for each in maps]

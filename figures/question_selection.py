@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.human_attention.measures import jensen_shannon
-from data.vqa.json_entries import name_ids
-from data.vqa.questions import Questions
 from figures.attention_samples import AttentionSample, collect_samples
 from figures.illustrated_split import CORRECT, IllustratedSplit
 from mcan.evaluation.trained_model import TrainedModel
@@ -44,7 +42,7 @@ class QuestionSelection:
         """(n,): the questions to show, or those to choose from where models are compared."""
         questions = split.questions
         if self.questions:
-            return find_rows(questions, self.questions)
+            return questions.find(self.questions)
         if self.choose == "random":
             return draw_rows(questions.image_ids, self.num, self.seed)
         if self.choose == "human":
@@ -67,7 +65,7 @@ def select_samples(
     runtime: Runtime,
 ) -> list[list[AttentionSample]]:
     """Every model's attention to the questions that are to be shown."""
-    questions = split.take(selection.rows(split))
+    questions = split.questions.take(selection.rows(split))
     samples = [collect_samples(model, questions, split.stores, runtime) for model in models]
     if not selection.compares_models:
         return samples
@@ -88,17 +86,6 @@ def find_failing(models: Sequence[TrainedModel]) -> int:
     """The model whose failures are wanted: the multimodal one, else the last."""
     heads = [model.options["name"] for model in models]
     return heads.index("multimodal") if "multimodal" in heads else len(models) - 1
-
-
-def find_rows(questions: Questions, ids: Sequence[int]) -> np.ndarray:
-    """(n,): the rows of named questions, in the order they are named."""
-    places = {number: row for row, number in enumerate(questions.ids.tolist())}
-    missing = [number for number in ids if number not in places]
-    if missing:
-        raise ValueError(
-            f"the split has no question {name_ids(missing)}; name question ids of this split"
-        )
-    return np.array([places[number] for number in dict.fromkeys(ids)], dtype=np.int64)
 
 
 def draw_rows(image_ids: np.ndarray, num: int, seed: int) -> np.ndarray:

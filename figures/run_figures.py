@@ -38,7 +38,7 @@ def draw_run_figures(
             if len(sample.candidates) > 1:
                 content = compare_components(illustrated, trained, sample)
             else:
-                content = compare_heads(illustrated, [str(trained.options["name"])], [sample])
+                content = compare_heads(illustrated, [trained.head_name], [sample])
             write_figure(content, [path], DPI)
         return paths
     except (OSError, ValueError) as error:

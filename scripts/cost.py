@@ -8,11 +8,12 @@ from typing import Any
 
 import torch
 
+from attention import Grid
 from configs.schema.training import Cost
 from data.io.atomic_files import write_json
 from data.io.page_block import write_block
 from mcan.cost.hours import GPUS
-from mcan.cost.step_cost import CHECKPOINT_BYTES, META, count_training_step
+from mcan.cost.step_cost import CHECKPOINT_BYTES, META, count_head, count_training_step
 from mcan.head_schedule import ScheduledHead
 from mcan.network.architecture import build_model
 from mcan.network.model import count_parameters
@@ -54,6 +55,7 @@ def count_run(settings: Cost) -> dict[str, Any]:
         )
         for grid, number in [*((settings.grid, n) for n in gpus), (settings.largest_grid, gpus[0])]
     )  # fmt: skip
+    cells = Grid.of([settings.grid] * optim.batch_size, device=META)
     image_bytes = 2 * settings.features * prod(settings.grid)  # float16
     transfers = 4 * num_parameters, optim.batch_size * image_bytes
     # a question of the validation takes the forward third of a step
@@ -67,6 +69,7 @@ def count_run(settings: Cost) -> dict[str, Any]:
         "precision": str(dtype).removeprefix("torch."),
         "parameters": num_parameters,
         "step": asdict(steps[0]),
+        "head_kernels": dict(zip(("training", "test"), count_head(head, cells), strict=True)),
         "largest_step": asdict(largest),
         "train_feature_bytes": settings.train_images * image_bytes,
         "val_feature_bytes": settings.val_images * image_bytes,
@@ -91,6 +94,11 @@ def describe_run(settings: Cost, values: dict[str, Any]) -> Iterator[str]:
             f"{cost['bytes'] / 1e9:>7.1f} GB{cost['kernels']:>9,}"
             f"{cost['memory_bytes'] / 1e9:>6.1f} GB"
         )
+    kernels = values["head_kernels"]
+    yield (
+        f"  of which the {settings.attention['name']} head {kernels['training']:,} kernels; "
+        f"at test time {kernels['test']:,}"
+    )
     yield (
         f"on disk: features of train {values['train_feature_bytes'] / 1e9:.0f} GB, of val "
         f"{values['val_feature_bytes'] / 1e9:.0f} GB; a checkpoint "

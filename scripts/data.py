@@ -1,4 +1,4 @@
-"""Make the embedded dataset, download VQA-v2, or check a folder of your own.
+"""make data: make the embedded dataset, download VQA-v2, or check a folder of your own.
 
 python -m scripts.data data=shapes|vqa_v2|custom [data.root=…]
 """

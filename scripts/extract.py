@@ -1,4 +1,4 @@
-"""Describe the images of a folder and write one feature store."""
+"""make extract: describe the images of a folder and write one feature store."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def main(settings: Extract) -> None:
     # before weights are read or downloaded
     check_output_file(Path(settings.output), settings.force)
     device = choose_device(settings.device, local_rank=0)
-    backbone = open_backbone(settings.backbone, settings.weights, device, settings.resize)
+    backbone = open_backbone(settings.backbone, settings.weights, device, settings.resize or "own")
     described = extract_features(
         settings.images,
         settings.output,

@@ -9,11 +9,11 @@ from tqdm import tqdm
 
 from configs.schema.trained import Figures
 from data.io.atomic_files import check_parents
-from figures.attention_samples import AttentionSample, name_heads
+from figures.attention_samples import AttentionSample
 from figures.illustrated_split import IllustratedSplit, open_illustrated_split
 from figures.question_selection import QuestionSelection, select_samples
 from figures.requirements import require_matplotlib
-from mcan.evaluation.trained_model import TrainedModel, name_models
+from mcan.evaluation.trained_model import TrainedModel
 from mcan.runtime.distributed import World, choose_device
 from mcan.runtime.torch_settings import set_up_torch
 from scripts.cli.checkpoints import load_models
@@ -39,6 +39,8 @@ def main(settings: Figures) -> None:
     models = load_models(settings, settings.checkpoints, world)
     data = models[0].open_data(settings.data.root)
     split = open_illustrated_split(data, settings.split, models, settings.runtime)
+    if settings.layers:
+        split.stores.require_grid("layers=true draws the cells of one")
     samples = select_samples(selection, models, split, settings.runtime)
     num_files = draw(settings, models, split, samples, output)
     print(f"{num_files} files about {len(samples[0])} questions are in {output}")
@@ -52,24 +54,29 @@ def draw(
     output: Path,
 ) -> int:
     """Write the figures of every question; the number of files."""
-    from figures.comparison_figures import compare_components, compare_heads, write_figure
+    from figures.comparison_figures import write_figure
+    from figures.question_figures import compose_figures
 
-    runs, heads = name_models(models), name_heads(models)
-    several = sum(bool(each[0].candidates) for each in samples) > 1
     num_files = 0
-    questions = list(zip(*samples, strict=True))
+    contents = compose_figures(
+        models,
+        split,
+        samples,
+        settings.runtime,
+        components=settings.components,
+        layers=settings.layers,
+        smooth=settings.smooth,
+    )
     bar = tqdm(
-        questions, desc="drawing", unit="question", disable=not settings.runtime.show_progress
+        contents,
+        desc="drawing",
+        total=len(samples[0]),
+        unit="question",
+        disable=not settings.runtime.show_progress,
     )
     for of_question in bar:
-        contents = {"heads": compare_heads(split, heads, of_question, settings.smooth)}
-        for model, run, sample in zip(models, runs, of_question, strict=True):
-            if settings.components and len(sample.candidates) > 1:
-                name = f"components-{run.replace('/', '-')}" if several else "components"
-                contents[name] = compare_components(split, model, sample)
-        for name, content in contents.items():
-            stem = f"{of_question[0].question_id}-{name}"
-            paths = [output / f"{stem}.{kind}" for kind in settings.formats]
+        for name, content in of_question.items():
+            paths = [output / f"{name}.{kind}" for kind in settings.formats]
             write_figure(content, paths, settings.dpi)
             num_files += len(paths)
     return num_files

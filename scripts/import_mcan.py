@@ -28,7 +28,7 @@ def import_file(settings: ImportMcan) -> list[str]:
     check_output_file(output)
     if output.exists():
         raise FileExistsError(f"{output} exists already; delete it or name another output=…")
-    VQA_V2.split_names(settings.train_split)
+    VQA_V2.divide_training(settings.train_split)
     model = import_published(settings.checkpoint, settings.num_heads)
     words = read_words(
         settings.tokens,

@@ -1,4 +1,4 @@
-"""Score a result file offline: python -m scripts.score questions=… annotations=… results=…"""
+"""make score: the official accuracy of a result file, offline."""
 
 from pathlib import Path
 

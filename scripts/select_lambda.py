@@ -20,7 +20,7 @@ from mcan.evaluation.report import describe_evaluated, format_warning
 from mcan.runtime.distributed import World, open_world
 from mcan.runtime.precision import choose_dtype
 from mcan.runtime.torch_settings import set_up_torch
-from scripts.cli.checkpoints import load_models
+from scripts.cli.checkpoints import changed_options, load_models
 from scripts.cli.command import command
 from scripts.cli.output import choose_files
 
@@ -72,7 +72,8 @@ def select_lambda(settings: SelectLambda, world: World) -> None:
     if not has_matplotlib():
         files.pop()
         print("no figure was drawn: that needs matplotlib, pip install -e '.[plot]'")
-    print(f"written to {', '.join(map(str, files))}", format_use(picks[-1], trained), sep="\n")
+    use = format_use(picks[-1], trained, changed_options(settings))
+    print(f"written to {', '.join(map(str, files))}", use, sep="\n")
 
 
 if __name__ == "__main__":

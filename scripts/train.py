@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -17,11 +18,13 @@ from mcan.evaluation.trained_model import load_trained
 from mcan.runtime.distributed import World, open_world
 from mcan.runtime.stop_request import PREEMPTED, StoppedOnRequestError
 from mcan.runtime.torch_settings import set_up_torch
+from mcan.training.loop import TrainingRun
 from mcan.training.preparation import prepare_data
 from mcan.training.run import build_run
-from mcan.training.run_folder import open_run_folder
+from mcan.training.run_folder import open_run_folder, remove_debug_run
 from mcan.training.summary import describe_files, suggest_commands, summarise
 from scripts.cli.command import command
+from scripts.cli.run_names import choose_folder
 from scripts.cli.terminal import ignore_closed_terminal
 from scripts.cluster.exit_status import count_restarts
 
@@ -44,10 +47,32 @@ def main(settings: Train) -> None:
 def train(settings: Train, world: World) -> None:
     """One run on this process's part of every batch."""
     set_up_torch(settings.runtime)
-    torch.manual_seed(settings.seed)  # the initial weights: the same on every process
     folder = DataFolder(settings.data.root, settings.data.layout)
-    stores = [*folder.stores(settings.train_split), *folder.stores(settings.val_split)]
+    trained_splits, _ = folder.layout.divide_training(settings.train_split)
+    stores = [*folder.training_stores(settings.train_split), *folder.stores(settings.val_split)]
     world.join(stage_stores(stores, settings.runtime.stage_to))
+    if settings.is_debug:
+        settings = start_debug_run(settings, folder, world)
+    run = open_run(settings, folder, world)
+    with run.folder or contextlib.nullcontext():
+        if world.is_first:
+            question_only = score_question_only(
+                folder, trained_splits, settings.val_split, run.validation.question_ids
+            )
+        folder.release(trained_splits)
+        lines = run.train()
+    if world.is_first:
+        path = choose_folder(settings)
+        num_figures = draw_figures(settings, folder, path, world)
+        print(summarise(lines, question_only), "", sep="\n")
+        print(describe_files(path, num_figures), "", sep="\n")
+        has_lam = "lam" in run.contents["attention"]
+        print(suggest_commands(path, folder, has_lam, settings.modules), flush=True)
+
+
+def open_run(settings: Train, folder: DataFolder, world: World) -> TrainingRun:
+    """A new run, or one to resume, with its data prepared and, on the first process, its folder."""
+    torch.manual_seed(settings.seed)  # the initial weights: the same on every process
     path = choose_folder(settings)
     resume = settings.resume or world.broadcast(world.is_first and is_restarted(path))
     words = world.broadcast(world.run_on_first(prepare_data, settings, folder, resume))
@@ -55,27 +80,26 @@ def train(settings: Train, world: World) -> None:
     config = OmegaConf.to_yaml(OmegaConf.create(composed))
     run_folder = world.run_on_first(open_run_folder, path, resume, config)
     try:
-        run = build_run(settings, folder, words, world, run_folder)
+        return build_run(settings, folder, words, world, run_folder)
     except BaseException:  # settings that do not fit leave no folder in the way of better ones
         if run_folder is not None:
             run_folder.discard()
         raise
-    with run_folder or contextlib.nullcontext():
-        if world.is_first:
-            question_only = score_question_only(folder, settings.train_split, settings.val_split)
-        folder.release(settings.train_split)
-        lines = run.train()
+
+
+def start_debug_run(settings: Train, folder: DataFolder, world: World) -> Train:
+    """debug=quick: train the first epoch in a new folder; the settings that resume the run."""
+    if settings.resume:
+        raise ValueError("resume=true does not go with debug=quick, which resumes by itself")
+    path = choose_folder(settings)
+    world.run_on_first(remove_debug_run, path)
+    first = replace(settings, optim=replace(settings.optim, epochs=1))
+    run = open_run(first, folder, world)
+    with run.folder or contextlib.nullcontext():
+        run.train()
     if world.is_first:
-        num_figures = draw_figures(settings, folder, path, world)
-        print(summarise(lines, question_only), "", sep="\n")
-        print(describe_files(path, num_figures), "", sep="\n")
-        print(suggest_commands(path, folder, "lam" in run.contents["attention"]), flush=True)
-
-
-def choose_folder(settings: Train) -> Path:
-    """Where the run is kept; one without a name has that of its data, head and seed."""
-    default = f"{settings.data.name}-{settings.attention['name']}-seed{settings.seed}"
-    return Path(settings.runs) / (settings.name or default)
+        print(f"the run in {path} is built again from its checkpoint and resumed", flush=True)
+    return replace(settings, resume=True)
 
 
 def is_restarted(path: Path) -> bool:

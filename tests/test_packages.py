@@ -20,12 +20,19 @@ ALLOWED = {
         "mcan.evaluation", "mcan.network", "mcan.runtime", "mcan.checkpoint",
         "mcan.head_schedule", "attention", "data", "torch", "numpy", "tqdm",
     },
+    "mcan.attention_arrays": {
+        "mcan.attention_arrays", "mcan.evaluation", "mcan.network", "mcan.runtime",
+        "attention", "data", "torch", "numpy", "tqdm",
+    },
     "mcan.published": {
         "mcan.published", "mcan.network", "mcan.checkpoint", "mcan.head_schedule",
         "attention", "data", "torch", "numpy",
     },
+    "mcan.training.trackers": {"mcan", "data", "torch", "numpy", "tqdm", "wandb"},
     "mcan": {"mcan", "attention", "data", "torch", "numpy", "tqdm"},
     "data": {"data", "torch", "torchvision", *FILES},
+    "data.backbones.timm_model": {"data", "torch", "PIL", "timm"},  # an extra
+    "data.backbones.timm_weights": {"data", "torch", "timm", "safetensors"},
     "figures.drawing": {"figures.drawing", "matplotlib", "numpy", "PIL"},
     "figures": {"figures", "mcan", "attention", "data", "torch", "matplotlib", *FILES},
     "benchmarks": {"benchmarks", "mcan", "attention", "data", "torch", *FILES},

@@ -1,1 +1,1 @@
-"""Probability densities over the image: Gaussians, their mixtures, and the mass in each cell."""
+"""Densities over the image: mixtures of Gaussians and of paraboloids, and the mass in each cell."""

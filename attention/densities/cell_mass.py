@@ -23,7 +23,7 @@ def rectangle_mass(mu: Tensor, sigma: Tensor, low: Tensor, high: Tensor) -> Tens
     spread = (sigma[..., 0, 0] - slope * sigma[..., 0, 1]).sqrt()  # of u given v
     edges = _panel_edges(mu, deviation, slope, spread, low, high)  # (…, E)
     starts, widths = edges[..., :-1, None], edges.diff(dim=-1)[..., None]
-    nodes, weights = _gauss_legendre(edges.device)
+    nodes, weights = gauss_legendre(edges.device)
     v = starts + widths * nodes  # (…, E − 1, NODES)
 
     def normal_cdf(u: Tensor) -> Tensor:
@@ -64,7 +64,7 @@ def _panel_edges(
 
 
 @cached
-def _gauss_legendre(device: torch.device) -> tuple[Tensor, Tensor]:
+def gauss_legendre(device: torch.device) -> tuple[Tensor, Tensor]:
     """Nodes and weights on [0, 1], by Golub and Welsch: eigenvalues of the Jacobi matrix."""
     order = torch.arange(1, NODES, dtype=torch.float64, device="cpu")
     off_diagonal = order / torch.sqrt(4 * order**2 - 1)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention.grid import Grid
 
-# Shape letters: B batch, R restarts, K components, L cells, P points.
+# Shape letters: B batch, R restarts, K components, L cells, P points, N basis functions.
 
 
 class Density(Protocol):
@@ -44,3 +44,9 @@ class Density(Protocol):
 
     def cell_mass(self, grid: Grid) -> Tensor:
         """(B, R, L): the integral of p over each cell."""
+
+    def expectations(self, num_basis: int, variance: float) -> Tensor:
+        """(B, R, K, N): each component's mean of the Gaussians N(x; μ̃_j, variance·I) of a basis.
+
+        Their means μ̃_j lie on a √N × √N lattice over [0, 1]².
+        """

@@ -8,9 +8,10 @@ from torch import Tensor
 
 from attention.densities.cell_mass import rectangle_mass
 from attention.densities.gaussian import log_gaussian, monomials
+from attention.densities.lattice import basis_covariance, lattice_monomials
 from attention.grid import Grid
 
-# Shape letters: B batch, R restarts, K components, L cells, P points.
+# Shape letters: B batch, R restarts, K components, L cells, P points, N basis functions.
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,9 @@ class Mixture:
     num_components: Tensor
 
     @property
-    def support(self) -> None:
-        """A Gaussian is positive everywhere."""
+    def support(self) -> float | None:
+        """None: a Gaussian is positive everywhere."""
+        return None
 
     def density(self, points: Tensor) -> Tensor:
         """p(x) = Σ_k π_k N(x; μ_k, Σ_k), Eq. (4), at points (P, 2) or (B, P, 2) -> (B, R, P)."""
@@ -44,11 +46,22 @@ class Mixture:
         low, high = centres_BL2 - half_sides, centres_BL2 + half_sides
         total = torch.zeros_like(self.pi[..., :1]).expand(-1, -1, grid.num_cells)
         for k in range(self.pi.shape[-1]):  # one component at a time bounds the memory
-            mass_BRL = rectangle_mass(
+            mass_BRL = self.rectangle_mass(
                 self.mu[:, :, k, None], self.sigma[:, :, k, None], low[:, None], high[:, None]
             )
             total = total + self.pi[:, :, k, None] * mass_BRL
         return total * grid.mask[:, None]
+
+    def expectations(self, num_basis: int, variance: float) -> Tensor:
+        """r (B, R, K, N): r_kj = E_{p_k}[ψ_j] = N(μ_k; μ̃_j, Σ_k + Σ̃_j), the integral of Eq. (3)."""
+        device = self.pi.device
+        coefficients_BRK6 = log_gaussian(self.mu, self.sigma + basis_covariance(variance, device))
+        return (coefficients_BRK6 @ lattice_monomials(num_basis, device)).exp()
+
+    @staticmethod
+    def rectangle_mass(mu: Tensor, sigma: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """∫ N(x; μ, Σ) over the rectangle [low, high]; μ, low, high (…, 2), Σ (…, 2, 2) -> (…)."""
+        return rectangle_mass(mu, sigma, low, high)
 
     def restarts(self, index_BS: Tensor) -> "Mixture":
         """The restarts that each image's index (B, S) names: R becomes S."""
@@ -68,4 +81,4 @@ class Mixture:
         return self._each(lambda tensor: tensor.to(device))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "Mixture":
-        return Mixture(*map(change, (self.pi, self.mu, self.sigma, self.num_components)))
+        return type(self)(*map(change, (self.pi, self.mu, self.sigma, self.num_components)))

@@ -1,4 +1,4 @@
-"""Discrete attention: the softmax weights themselves."""
+"""Discrete attention: the weights themselves."""
 
 from torch import Tensor
 
@@ -10,7 +10,9 @@ from attention.heads.registry import register
 
 @register("discrete")
 class DiscreteHead(Head):
-    """c = V·softmax(scores): the paper's Section 2.1."""
+    """c = V·p, where p are the weights: the paper's Section 2.1 with p = softmax(scores)."""
+
+    uses_positions = False
 
     def attend(
         self, weights: Tensor, values: Tensor, grid: Grid, num_components: int | None, step: int

@@ -8,14 +8,15 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import torch
 from torch import Tensor, nn
 
 from attention.densities.density import Density
 from attention.grid import Grid
-from attention.normalisers import softmax_over_cells
+from attention.normalisers import NORMALISERS, Normaliser
+from attention.options import check_choice
 from attention.selection import Candidates
 
 # Shape letters: B batch, L cells, D features.
@@ -38,17 +39,21 @@ class AttentionOutput:
 class Head(nn.Module, ABC):
     """Checks shapes, turns scores into weights and leaves the rest to `attend`.
 
-    Values are checked only with validate=True: looking at them would stop a GPU.
+    Values are checked only with validate=True: looking at them would stop a GPU. A head with a
+    constructor of its own has the options that it passes on to this one, by keyword.
     """
 
     schedulable: ClassVar[Mapping[str, type]] = {}
     """Options that a schedule may set on a built head between epochs, and the type of each."""
+    uses_positions: ClassVar[bool] = True
+    """Whether it reads where cells are; one that does not also attends to regions of no grid."""
 
-    def __init__(self, validate: bool = False) -> None:
+    def __init__(self, validate: bool = False, normaliser: Normaliser = "softmax") -> None:
         super().__init__()
         if not isinstance(validate, bool):
             raise ValueError(f"validate must be True or False, not {validate!r}")
         self.validate = validate
+        self.normaliser: Normaliser = check_choice("normaliser", normaliser, get_args(Normaliser))
 
     @abstractmethod
     def attend(
@@ -59,9 +64,10 @@ class Head(nn.Module, ABC):
     def normalise(self, scores: Tensor, grid: Grid) -> Tensor:
         """Attention weights (B, L) float64 from scores (B, L): a distribution over real cells.
 
-        They are not negative, zero in padding, and sum to 1 over each image.
+        They are not negative, zero in padding, and sum to 1 over each image. A head that
+        overrides this decides itself what the option `normaliser` means.
         """
-        return softmax_over_cells(scores, grid)
+        return NORMALISERS[self.normaliser](scores, grid)
 
     def forward(
         self,

@@ -1,4 +1,4 @@
-"""Multimodal continuous attention: a mixture of Gaussians whose size is selected at test time."""
+"""Multimodal continuous attention: a mixture whose size is selected at test time."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, get_args
@@ -9,11 +9,12 @@ from torch import Tensor
 from attention.context import multimodal_attention
 from attention.em import Iteration, em_iteration, weighted_em
 from attention.grid import Grid
-from attention.heads.continuous import ContinuousHead
+from attention.heads.continuous import ContinuousHead, Family
 from attention.heads.head import AttentionOutput
 from attention.heads.registry import register
 from attention.initial import Init, initial_means, initial_mixture
 from attention.moments import fit_gaussian
+from attention.normalisers import Normaliser
 from attention.options import Covariance, Floor, check_choice, check_positive, check_whole_number
 from attention.seeding import restart_draw, training_draw
 from attention.selection import (
@@ -31,7 +32,8 @@ class MultimodalHead(ContinuousHead):
 
     In training one K in 1…k_max and one set of initial means are drawn from (seed, step). At test
     time (`head.eval()`) every k is fitted from num_restarts starts, and λ chooses between them.
-    The options in `schedulable` may be set on a built head at any time.
+    Paraboloids take the place of the Gaussians after that, because one that is zero at a cell has
+    no likelihood to select by. The options in `schedulable` may be set on a built head at any time.
     """
 
     schedulable: ClassVar[Mapping[str, type]] = {
@@ -57,8 +59,12 @@ class MultimodalHead(ContinuousHead):
         basis_variance: float = 0.001,
         ridge: float = 0.01,
         validate: bool = False,
+        normaliser: Normaliser = "softmax",
+        density: Family = "gaussian",
     ) -> None:
-        super().__init__(covariance, floor, num_basis, basis_variance, ridge, validate)
+        super().__init__(
+            covariance, floor, num_basis, basis_variance, ridge, validate, normaliser, density
+        )
         self.k_max = check_whole_number("k_max", k_max, 1)
         self.num_restarts = check_whole_number("num_restarts", num_restarts, 1)
         self.seed = check_whole_number("seed", seed, 0)
@@ -93,12 +99,12 @@ class MultimodalHead(ContinuousHead):
         drawn, uniforms = training_draw(self.seed, step, self.k_max)
         num_components = drawn if num_components is None else num_components
         if num_components == 1:  # EM with one component is the moment match
-            mixture = fit_gaussian(weights, grid, self.floor, self.covariance)
+            fitted = fit_gaussian(weights, grid, self.floor, self.covariance)
         else:
             uniforms = uniforms[:, :num_components].to(weights.device, non_blocking=True)
             means = initial_means(uniforms, weights, grid, self.init)
             initial = initial_mixture(means, (num_components,))
-            mixture = weighted_em(
+            fitted = weighted_em(
                 weights,
                 grid,
                 initial,
@@ -107,6 +113,7 @@ class MultimodalHead(ContinuousHead):
                 self.covariance,
                 self.iterate,
             )
+        mixture = self.as_density(fitted)
         context = multimodal_attention(mixture, values, grid, self.basis).squeeze(1)
         return AttentionOutput(context, weights, mixture)
 
@@ -128,8 +135,9 @@ class MultimodalHead(ContinuousHead):
             selection=self.selection,
             iterate=self.iterate,
         )
-        context = multimodal_attention(fitted, values, grid, self.basis)
-        candidates = Candidates(log_likelihood, context, fitted, complexity)
+        mixtures = self.as_density(fitted)
+        context = multimodal_attention(mixtures, values, grid, self.basis)
+        candidates = Candidates(log_likelihood, context, mixtures, complexity)
         chosen = k_star if num_components is None else torch.full_like(k_star, num_components)
         return AttentionOutput(
             candidates.context_of(chosen), weights, candidates.mixture_of(chosen), candidates

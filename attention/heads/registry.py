@@ -8,6 +8,8 @@ from attention.heads.head import Head
 
 AnyHead = TypeVar("AnyHead", bound=type[Head])
 
+VARIANTS = ("normaliser", "density")  # options that make another attention mechanism of a head
+
 _heads: dict[str, type[Head]] = {}
 
 
@@ -48,6 +50,16 @@ def complete_options(name: str, **options: Any) -> dict[str, Any]:
     return {"name": name, **defaults, **options}
 
 
+def name_variant(name: str, **options: Any) -> str:
+    """A head's name, with its normaliser and its density where they are not the defaults.
+
+    This is what figures and reports call it: "multimodal, entmax15, paraboloid".
+    """
+    defaults = complete_options(name)
+    chosen = {option: options.get(option, defaults.get(option)) for option in VARIANTS}
+    return ", ".join([name, *(str(v) for n, v in chosen.items() if v != defaults.get(n))])
+
+
 def build(name: str, **options: Any) -> Head:
     """A head by name; options go to its constructor."""
     parameters = inspect.signature(find(name)).parameters
@@ -56,6 +68,11 @@ def build(name: str, **options: Any) -> Head:
     if unknown:
         known = ", ".join(parameters) or "none"
         raise ValueError(f"the head '{name}' has no option '{unknown[0]}'; its options are {known}")
+    required = [each for each in parameters.values() if each.default is each.empty]
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    missing = [p.name for p in required if p.kind not in variadic and p.name not in options]
+    if missing:
+        raise ValueError(f"the head '{name}' needs its option '{missing[0]}', which has no default")
     return _heads[name](**options)
 
 

@@ -1,4 +1,4 @@
-"""Settings of the commands that make, convert and check files of data."""
+"""Settings of the commands that make, convert and check files."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class Features:
 
     source: Required
     output: Required
-    backbone: str
+    backbone: str | None
     resize: Sides | None
     dtype: str
     force: bool
@@ -64,3 +64,13 @@ class Score:
     annotations: Required
     results: Required
     output: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """configs/release.yaml"""
+
+    checkpoint: Required
+    output: Required
+    modules: list[str]
+    runs: str

@@ -15,11 +15,13 @@ class DataRoot:
 
 @dataclass(frozen=True, kw_only=True)
 class Launcher:
-    """launcher: where runs are started; all after `gpus` is Slurm's."""
+    """launcher: where runs are started; all after `dry_run` is Slurm's."""
 
     name: Literal["local", "slurm"]
     gpus: Count
+    dry_run: bool = False
     nodes: Count = 1
+    array_parallelism: Count = 256
     gres: str | None = None
     cpus: Count = 4
     memory_gb: Count | None = None

@@ -19,6 +19,10 @@ class TrainedSettings:
     modules: list[str]
     runs: str
 
+    def __post_init__(self) -> None:
+        if self.runtime.limit_batches is not None or self.runtime.profile:
+            raise ValueError("runtime.limit_batches and runtime.profile are of make train alone")
+
 
 @dataclass(frozen=True, kw_only=True)
 class SplitSettings(TrainedSettings):
@@ -47,6 +51,18 @@ class Export(SplitSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AttentionArrays(SplitSettings):
+    """configs/attention_arrays.yaml"""
+
+    checkpoint: Required
+    questions: list[int]
+    layers: str | list[str]
+    layer_dtype: Literal["float16", "float32"]
+    num_answers: Count
+    force: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class SelectLambda(SplitSettings):
     """configs/select_lambda.yaml"""
 
@@ -56,6 +72,7 @@ class SelectLambda(SplitSettings):
     grid: LambdaGrid
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if "lam" in self.attention:
             raise ValueError("attention.lam is what is selected; grid.extra=[…] adds values to try")
 
@@ -87,6 +104,7 @@ class Figures(ChosenQuestions):
     """configs/figures.yaml"""
 
     components: bool
+    layers: bool
     smooth: bool
     formats: list[Literal["png", "pdf"]]
     dpi: Resolution

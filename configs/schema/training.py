@@ -20,6 +20,8 @@ from mcan.network.architecture import Architecture
 from mcan.runtime.settings import Runtime
 from mcan.training.settings import Optim, TrainingSettings
 
+Family = Literal["paper", "sparse"]  # of attention heads
+
 
 @dataclass(frozen=True, kw_only=True)
 class Train(TrainingSettings):
@@ -30,6 +32,9 @@ class Train(TrainingSettings):
     modules: list[str]
     figures: CountOrZero
     runs: str
+    is_debug: bool
+    # what differs from the chosen files, by dotted key: the default name of a run has it
+    changes: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +60,8 @@ class SweepOptions:
     over: list[str]
     folds: Count
     grid: LambdaGrid
+    parallel: Literal["auto"] | Count
+    wait: bool
     poll_seconds: Positive
 
 
@@ -63,6 +70,12 @@ class Sweep(Submit):
     """configs/sweep.yaml"""
 
     sweep: SweepOptions
+
+    def __post_init__(self) -> None:
+        if self.is_debug:
+            raise ValueError("debug=quick is for make train; try one job of the sweep with it")
+        if not self.sweep.wait and self.launcher.name != "slurm":
+            raise ValueError("sweep.wait=false needs LAUNCHER=slurm: jobs here end with the sweep")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +98,10 @@ class Paper:
     """configs/paper.yaml"""
 
     dataset: str
+    family: Family
     seeds: list[Seed]
     gpus: Count
+    parallel: Count
     train: str
     measure: str
     fine_tuning_epochs: Count

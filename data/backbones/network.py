@@ -1,6 +1,7 @@
 """Layers as a backbone: any image in, one vector per cell of the grid out."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import torch
@@ -9,6 +10,9 @@ from torch import nn
 
 from data.features.manifest import GRID_FEATS
 from data.io.images import to_rgb
+
+Resize = tuple[int, int] | None
+Own = Literal["own"]  # the resize that a backbone has by default
 
 
 def choose_size(width: int, height: int, resize: tuple[int, int] = GRID_FEATS) -> tuple[int, int]:
@@ -23,11 +27,17 @@ def choose_size(width: int, height: int, resize: tuple[int, int] = GRID_FEATS) -
     return max(1, int(new_width + 0.5)), max(1, int(new_height + 0.5))
 
 
+def round_side(pixels: int, stride: int) -> int:
+    """The multiple of the stride nearest to a side of an image; at least one cell."""
+    return max(1, int(pixels / stride + 0.5)) * stride
+
+
 class Network:
     """Layers (B, 3, H, W) → (B, F, h, w) on a device, sides divided by `stride` and rounded up.
 
     `mean` and `std` are of pixels from 0 to 255, in the order of `channels`, RGB or BGR; `weights`
-    is a fingerprint of the layers' weights.
+    is a fingerprint of the layers' weights. With `whole_cells` both sides of an image are resized
+    to the nearest multiple of the stride: patches that are cut at the border would be left out.
     """
 
     def __init__(
@@ -43,9 +53,12 @@ class Network:
         device: torch.device | str = "cpu",
         resize: tuple[int, int] = GRID_FEATS,
         weights: str = "",
+        interpolation: Image.Resampling = Image.Resampling.BILINEAR,
+        whole_cells: bool = False,
     ) -> None:
         self.name, self.resize, self.weights = name, resize, weights
-        self.num_features, self.stride = num_features, stride
+        self.num_features, self.stride, self.whole_cells = num_features, stride, whole_cells
+        self.interpolation = interpolation
         self.device, self.swaps_channels = torch.device(device), channels == "BGR"
         # the layout in which convolutions are fastest on a CPU: a quarter less time
         on_cpu = self.device.type == "cpu"
@@ -57,7 +70,9 @@ class Network:
     def choose_pixels(self, width: int, height: int) -> tuple[int, int]:
         """Rows and columns of pixels that the network sees of an image of this size."""
         columns, rows = choose_size(width, height, self.resize)
-        return rows, columns
+        if not self.whole_cells:
+            return rows, columns
+        return round_side(rows, self.stride), round_side(columns, self.stride)
 
     def choose_grid(self, width: int, height: int) -> tuple[int, int]:
         """Rows and columns of cells for an image of this size in pixels."""
@@ -67,9 +82,8 @@ class Network:
     def prepare(self, image: Image.Image) -> np.ndarray:
         """What the network sees of an image of any mode: upright, resized RGB, (H, W, 3) uint8."""
         image = to_rgb(image)
-        return np.array(
-            image.resize(choose_size(*image.size, self.resize), Image.Resampling.BILINEAR)
-        )
+        rows, columns = self.choose_pixels(*image.size)
+        return np.array(image.resize((columns, rows), self.interpolation))
 
     @torch.inference_mode()
     def describe_pixels(self, pixels: np.ndarray) -> torch.Tensor:

@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 from torch import nn
 
-from data.backbones.network import Network
+from data.backbones.network import Network, Own, Resize
 from data.backbones.patch import descriptor as patch
 from data.backbones.resnet import (
     ARCHITECTURES,
@@ -20,12 +20,10 @@ from data.backbones.resnet import (
     list_shapes,
     load_weights,
 )
-from data.backbones.weights import fetch_weights, fingerprint, read_weights
+from data.backbones.timm_model import PREFIX, open_timm
+from data.backbones.weights import Weights, fetch_weights, fingerprint, read_weights
 from data.features.manifest import GRID_FEATS, STRIDE, check_resize
 from data.registry import Registry
-
-Resize = tuple[int, int] | None
-Weights = str | Path | None
 
 
 class Backbone(Protocol):
@@ -60,15 +58,19 @@ def open_backbone(
     name: str,
     weights: Weights = None,
     device: torch.device | str = "cpu",
-    resize: Resize = GRID_FEATS,
+    resize: Resize | Own = "own",
 ) -> Backbone:
     """The backbone of that name, with the weights of a checkpoint; x152 may be spelt X-152.
 
     A store's manifest has the `name` and the `resize` that its features were made with.
     """
+    if resize != "own":
+        resize = check_resize(resize)
+    if name.startswith(PREFIX):
+        return open_timm(name, weights, torch.device(device), resize)
     plain = name.lower().replace("-", "")
     opener = BACKBONES[plain if plain in BACKBONES.values else name]
-    return opener(weights, torch.device(device), check_resize(resize))
+    return opener(weights, torch.device(device), GRID_FEATS if resize == "own" else resize)
 
 
 class Patch:
@@ -131,3 +133,4 @@ def make_network(
 for key, architecture in ARCHITECTURES.items():
     register_backbone(key, partial(open_resnet, architecture))
 register_backbone("patch", Patch)
+register_backbone(f"{PREFIX}<model>", partial(open_timm, f"{PREFIX}<model>"))  # for lists of names

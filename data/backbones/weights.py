@@ -19,6 +19,7 @@ from data.io.download import download
 from data.io.torch_files import read_saved
 
 Shapes = dict[str, tuple[int, ...]]
+Weights = str | Path | None
 PREFIX = "backbone."  # what else a detectron2 checkpoint holds belongs to the detector
 
 
@@ -37,20 +38,35 @@ def read_weights(architecture: Architecture, path: Path, shapes: Shapes) -> Stat
             f"expected {describe(architecture)}"
         )
     names = {file_key(architecture, name): name for name in shapes}
-    missing, extra = sorted(set(names) - set(found)), sorted(set(found) - set(names))
-    if missing or extra:
-        raise ValueError(
-            f"{path} is not a checkpoint of {architecture.name}: {count_keys(missing, extra)}; "
-            f"{suggest(architecture, content)}"
-        )
-    for key, name in names.items():
-        if tuple(found[key].shape) != shapes[name] or not found[key].is_floating_point():
-            raise ValueError(
-                f"{path} is not a checkpoint of {architecture.name}: {key} has the shape "
-                f"{list(found[key].shape)} and type {found[key].dtype}, expected "
-                f"{list(shapes[name])} of floating-point numbers"
-            )
+    wanted = {key: shapes[name] for key, name in names.items()}
+    if set(found) != set(wanted):
+        problem = f"{describe_keys(found, wanted)}; {suggest(architecture, content)}"
+    else:
+        problem = describe_shapes(found, wanted)
+    if problem:
+        raise ValueError(f"{path} is not a checkpoint of {architecture.name}: {problem}")
     return {name: found[key] for key, name in names.items()}
+
+
+def describe_keys(found: State, wanted: Shapes) -> str:
+    """How many keys a checkpoint lacks and has too many, with an example of each."""
+    missing, extra = sorted(set(wanted) - set(found)), sorted(set(found) - set(wanted))
+    return ", and ".join(
+        f"{len(keys)} {'key is' if len(keys) == 1 else 'keys are'} {what}, such as {keys[0]}"
+        for keys, what in ((missing, "missing"), (extra, "too many"))
+        if keys
+    )
+
+
+def describe_shapes(found: State, wanted: Shapes) -> str:
+    """The first tensor of another shape or type than is wanted; empty when there is none."""
+    for key, shape in wanted.items():
+        if tuple(found[key].shape) != shape or not found[key].is_floating_point():
+            return (
+                f"{key} has the shape {list(found[key].shape)} and type {found[key].dtype}, "
+                f"expected {list(shape)} of floating-point numbers"
+            )
+    return ""
 
 
 def select_keys(architecture: Architecture, content: object) -> State:
@@ -72,15 +88,6 @@ def file_key(architecture: Architecture, name: str) -> str:
     name = re.sub(r"bn(\d)", r"conv\1.norm", name)
     name = name.replace("downsample.0", "shortcut").replace("downsample.1", "shortcut.norm")
     return f"{PREFIX}{'' if name.startswith('res') else 'stem.'}{name}"
-
-
-def count_keys(missing: list[str], extra: list[str]) -> str:
-    """How many keys a checkpoint lacks and has too many, with an example of each."""
-    return ", and ".join(
-        f"{len(keys)} {'key is' if len(keys) == 1 else 'keys are'} {what}, such as {keys[0]}"
-        for keys, what in ((missing, "missing"), (extra, "too many"))
-        if keys
-    )
 
 
 @functools.cache

@@ -1,5 +1,6 @@
 """The questions of a split as arrays: what a model reads and what it should answer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,9 +65,32 @@ def build_examples(
 
 
 def load_examples(folder: DataFolder, split: str, words: Words) -> Examples:
-    """Read a split or a combination from a data folder; test splits need no annotation file."""
+    """Read a split or a combination from a data folder; test splits need no annotation file.
+
+    A split to train on may add extra questions, as "train+val+vg" does.
+    """
     layout = folder.layout
+    split, extra = layout.divide_training(split)
+    added = [build_examples(*folder.read_extra(name), words) for name in extra]
     required = any(name in layout.annotated for name in layout.split_names(split))
     has_answers = required or folder.has_annotations(split)
     annotations = folder.read_annotations(split) if has_answers else None
-    return build_examples(folder.read_questions(split), annotations, words)
+    examples = build_examples(folder.read_questions(split), annotations, words)
+    return join_examples([examples, *added]) if added else examples
+
+
+def join_examples(parts: Sequence[Examples]) -> Examples:
+    """Annotated questions of several files as one split; an id may occur in several."""
+    shifts = np.cumsum([0, *(len(part.target_indices) for part in parts)])
+    offsets = [
+        part.target_offsets[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)
+    ]
+    return Examples(
+        question_ids=np.concatenate([part.question_ids for part in parts]),
+        image_ids=np.concatenate([part.image_ids for part in parts]),
+        tokens=np.concatenate([part.tokens for part in parts]),
+        target_offsets=np.concatenate([*offsets, shifts[-1:]]),
+        target_indices=np.concatenate([part.target_indices for part in parts]),
+        target_scores=np.concatenate([part.target_scores for part in parts]),
+        has_answers=all(part.has_answers for part in parts),
+    )

@@ -26,17 +26,22 @@ class TrainingSampler:
     """Global batches of one grid shape each; every question once per epoch.
 
     `shapes` (Q, 2) are the questions' grids. `mixing="leftovers"` joins what does not fill a batch
-    of its shape into padded batches, `"all"` ignores shapes. Nothing here has a state: a
-    step is resumed by asking for it.
+    of its shape into padded batches, `"all"` ignores shapes. With a `limit`, an epoch ends after
+    so many batches. Nothing here has a state: a step is resumed by asking for it.
     """
 
     def __init__(
-        self, shapes: np.ndarray, batch_size: int, seed: int, mixing: str = "none"
+        self,
+        shapes: np.ndarray,
+        batch_size: int,
+        seed: int,
+        mixing: str = "none",
+        limit: int | None = None,
     ) -> None:
         check_batching(batch_size, mixing)
         if len(shapes) == 0:
             raise ValueError("there are no questions to train on")
-        self.batch_size, self.seed, self.mixing = batch_size, seed, mixing
+        self.batch_size, self.seed, self.mixing, self.limit = batch_size, seed, mixing, limit
         self.num_cells = shapes.prod(axis=1)
         self.groups = [np.arange(len(shapes))] if mixing == "all" else group_rows(shapes)
         self.num_steps = len(self.plan(0))  # the same in every epoch
@@ -54,7 +59,7 @@ class TrainingSampler:
             left = np.concatenate(rest)
             # neighbours in size go together: less padding
             batches += chop(left[np.argsort(self.num_cells[left], kind="stable")], self.batch_size)
-        return [batches[n] for n in generator.permutation(len(batches))]
+        return [batches[n] for n in generator.permutation(len(batches))[: self.limit]]
 
     def micro_batches(
         self,
@@ -122,6 +127,16 @@ def evaluation_batches(
         groups = [np.concatenate(groups)] if groups else []
     batches = [batch for group in groups for batch in fill_batches(image_ids, group, batch_size)]
     return [MicroBatch(batch, 1.0 / len(batch)) for batch in batches[rank::world_size]]
+
+
+def spread_rows(
+    image_ids: np.ndarray, shapes: np.ndarray, batch_size: int, limit: int, mixing: str = "none"
+) -> np.ndarray:
+    """The rows, ascending, of at most `limit` evaluation batches, spread evenly over all."""
+    batches = evaluation_batches(image_ids, shapes, batch_size, mixing=mixing)
+    chosen = np.linspace(0, len(batches) - 1, min(limit, len(batches))).astype(np.int64)
+    rows = [row for n in chosen for row in batches[n].rows]
+    return np.sort(np.array(rows, dtype=np.int64))
 
 
 def fill_batches(image_ids: np.ndarray, group: np.ndarray, batch_size: int) -> Iterator[np.ndarray]:

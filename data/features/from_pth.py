@@ -42,7 +42,7 @@ def convert_folder(
     source, output, num_threads = Path(source), Path(output), choose_threads(num_threads)
     backbone, resize = official_name(check_text("backbone", backbone)), check_resize(resize)
     check_output_file(output, force)
-    files = list_files(source, read_id, "<image_id>.pth files")
+    files = list_files(source, read_id, "<image_id>.pth or .npz files")
 
     def measure(image_id: int) -> Shape:
         _, features, height, width = load_tensor(files[image_id]).shape

@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,10 @@ from data.features.manifest import Manifest, check_grid, fingerprint
 
 @dataclasses.dataclass(frozen=True)
 class StoreIndex:
-    """Per image, all (n,) and by ascending id: id, first row, grid, checksum of its rows."""
+    """Per image, all (n,) and by ascending id: id, first row, grid, checksum of its rows.
+
+    A store of regions also has a matrix of boxes, a row per region, which begins at `boxes_offset`.
+    """
 
     manifest: Manifest
     image_ids: np.ndarray
@@ -24,12 +27,29 @@ class StoreIndex:
     heights: np.ndarray
     widths: np.ndarray
     checksums: np.ndarray
+    boxes_offset: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Matrix:
+    """A 2-D array in one contiguous piece of the file, whose rows are written in place."""
+
+    name: str
+    shape: tuple[int, int]
+    dtype: np.dtype
+
+    @property
+    def num_bytes(self) -> int:
+        return self.shape[0] * self.shape[1] * self.dtype.itemsize
+
+
+BOX_DTYPE = np.dtype("<f4")
 
 
 def create_file(
-    path: Path, index: Mapping[str, np.ndarray], shape: tuple[int, int], dtype: np.dtype
-) -> int:
-    """Make the file with its index and space for rows of `shape`; return where they begin."""
+    path: Path, index: Mapping[str, np.ndarray], matrices: Sequence[Matrix]
+) -> list[int]:
+    """Make the file with its index and space for the matrices; return where each begins."""
     with h5py.File(
         path,
         "w",
@@ -40,36 +60,42 @@ def create_file(
     ) as file:
         for name, array in index.items():
             file[name] = array
-        # one contiguous piece, allocated now and not filled: rows are then written in place
-        creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-        creation.set_layout(h5py.h5d.CONTIGUOUS)
-        creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
-        creation.set_obj_track_times(False)  # equal contents, equal bytes
-        creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-        space = h5py.h5s.create_simple(shape)
-        kind = h5py.h5t.py_create(dtype)
-        rows = h5py.h5d.create(file.id, b"features", kind, space, creation)
-        return int(rows.get_offset())
+        return [allocate_rows(file, matrix.name, matrix.shape, matrix.dtype) for matrix in matrices]
+
+
+def allocate_rows(group: Any, name: str, shape: tuple[int, ...], dtype: np.dtype) -> int:
+    """Make an array in one contiguous piece, allocated now and not filled; where it begins.
+
+    Its rows are then written in place, without HDF5.
+    """
+    creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    creation.set_layout(h5py.h5d.CONTIGUOUS)
+    creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    creation.set_obj_track_times(False)  # equal contents, equal bytes
+    creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    space, kind = h5py.h5s.create_simple(shape), h5py.h5t.py_create(dtype)
+    rows = h5py.h5d.create(group.id, name.encode(), kind, space, creation)
+    return int(rows.get_offset())
 
 
 def renew_file(
-    path: Path, index: Mapping[str, np.ndarray], shape: tuple[int, int], dtype: np.dtype
-) -> int:
-    """Make all of an unfinished file but its rows as `create_file` did; where the rows begin.
+    path: Path, index: Mapping[str, np.ndarray], matrices: Sequence[Matrix]
+) -> list[int]:
+    """Make all of an unfinished file but its matrices as `create_file` did; where these begin.
 
     A disk that was full when the file was to be finished may have left half of HDF5's own records.
     """
     fresh = path.with_name(path.name + ".layout")  # the room for its rows is never written
     try:
-        start = create_file(fresh, index, shape, dtype)
-        end = start + dtype.itemsize * shape[0] * shape[1]
+        offsets = create_file(fresh, index, matrices)
         with open(fresh, "rb") as source, open(path, "r+b") as target:
-            target.write(source.read(start))
-            source.seek(end)
-            target.seek(end)
+            for start, matrix in sorted(zip(offsets, matrices, strict=True), key=lambda at: at[0]):
+                target.write(source.read(start - source.tell()))
+                for file in (source, target):
+                    file.seek(start + matrix.num_bytes)
             target.write(source.read())
             target.truncate()
-        return start
+        return offsets
     finally:
         fresh.unlink(missing_ok=True)
 
@@ -91,6 +117,7 @@ def read_index(descriptor: int, header: Header, path: object) -> StoreIndex:
                 read_array(file, "height", np.int32),
                 read_array(file, "width", np.int32),
                 read_array(file, "checksum", np.uint32),
+                None if manifest.is_grid else find_boxes(file, manifest.num_cells),
             )
             shape = file["features"].shape
     except KeyError as error:
@@ -110,6 +137,18 @@ def read_array(file: Any, name: str, kind: type) -> np.ndarray:
         raise TypeError(f"'{name}' should be one row of {np.dtype(kind)}")
     array: np.ndarray = found[...]
     return array
+
+
+def find_boxes(file: Any, num_cells: int) -> int:
+    """Where the boxes of a store of regions begin, a row (x1, y1, x2, y2) per region."""
+    boxes = file["boxes"]
+    if (
+        not isinstance(boxes, h5py.Dataset)
+        or (boxes.shape, boxes.dtype) != ((num_cells, 4), BOX_DTYPE)
+        or boxes.id.get_offset() is None
+    ):
+        raise TypeError(f"'boxes' should be {num_cells} rows of four {BOX_DTYPE}, contiguous")
+    return int(boxes.id.get_offset())
 
 
 def check_rows(file: Any, header: Header, dtype: str, path: object) -> None:
@@ -133,7 +172,8 @@ def check_index(index: StoreIndex, shape: tuple[int, int], path: object) -> None
             f"{path}: the manifest says (images, cells, features) = {counts}, "
             f"the file holds {(len(index.image_ids), *shape)}"
         )
-    if len({len(array) for array in dataclasses.astuple(index)[1:]}) != 1:
+    arrays = index.image_ids, index.offsets, index.heights, index.widths, index.checksums
+    if len({len(array) for array in arrays}) != 1:
         raise ValueError(f"{path}: the arrays of the index differ in length")
     steps = np.diff(index.image_ids)
     if (steps <= 0).any():

@@ -1,4 +1,4 @@
-"""Which images of an unfinished store are safely on disk, so that a killed build can resume."""
+"""Which parts of an unfinished file are safely on disk, so that a killed build can resume."""
 
 import json
 import os
@@ -11,9 +11,11 @@ from data.io.locks import FileLock
 
 
 class Journal:
-    """A text file: one line of JSON that says what is being made, then `image_id checksum` lines.
+    """A text file: one line of JSON that says what is being made, then `number checksum` lines.
 
-    Holding it open holds a lock: two processes cannot write the same store.
+    A number is that of a part: an image of a store, a batch of an array file.
+
+    Holding it open holds a lock: two processes cannot write the same file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -21,7 +23,7 @@ class Journal:
         self.num_bytes = 0  # of intact lines; whatever follows them is cut off before the next
         make_parent(path)
         busy = (
-            f"{path} is held by another process that is writing the same store; wait for it to end"
+            f"{path} is held by another process that is writing the same file; wait for it to end"
         )
         self.lock = FileLock(path, busy, required=False)
         self.descriptor = self.lock.descriptor
@@ -33,7 +35,7 @@ class Journal:
         os.fsync(self.descriptor)
 
     def read(self) -> tuple[dict[str, Any] | None, dict[int, int]]:
-        """What is being made (None: unreadable) and {image_id: checksum} of what is done."""
+        """What is being made (None: unreadable) and {number: checksum} of what is done."""
         lines = self.path.read_bytes().split(b"\n")[:-1]
         try:
             identity = json.loads(lines[0])
@@ -52,8 +54,8 @@ class Journal:
         return identity, done
 
     def add(self, entries: list[tuple[int, int]]) -> None:
-        """Record images whose rows the disk already holds."""
-        self.append("".join(f"{image_id} {checksum}\n" for image_id, checksum in entries))
+        """Record parts whose rows the disk already holds."""
+        self.append("".join(f"{number} {checksum}\n" for number, checksum in entries))
 
     def append(self, text: str) -> None:
         """Write whole lines after the intact ones: half a line may not become part of another."""
@@ -63,7 +65,7 @@ class Journal:
         self.num_bytes += len(content)
 
     def close(self, remove: bool) -> None:
-        """Release the lock; `remove` when the store is finished or given up."""
+        """Release the lock; `remove` when the file is finished or given up."""
         if remove:
             self.path.unlink(missing_ok=True)
         self.lock.release()

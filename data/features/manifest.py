@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,13 +14,15 @@ from data.features.dtype import DEFAULT, DTYPES
 FORMAT_VERSION = 1
 STRIDE = 32  # pixels per cell of grid-feats-vqa's backbones
 GRID_FEATS = (600, 1000)  # short and long side of grid-feats-vqa's images, in pixels
+GRID, REGIONS = "grid", "regions"
 
 
 @dataclasses.dataclass(frozen=True)
 class Manifest:
     """`resize` is the images' (short, long) side in pixels; None sets the grids no limit.
 
-    `stride` is the backbone's, in pixels per cell.
+    `stride` is the backbone's, in pixels per cell. `cells` says what a row of features is of: a
+    cell of a grid over the image, or a region with a box of its own, n regions as a "grid" of n×1.
     """
 
     source: str
@@ -32,12 +35,24 @@ class Manifest:
     dtype: str = DEFAULT.name
     version: int = FORMAT_VERSION
     stride: int = STRIDE
+    cells: str = GRID
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether heights and widths are those of a grid over the image."""
+        return self.cells == GRID
+
+    @property
+    def unit(self) -> str:
+        """What one row of features is of."""
+        return "cell" if self.is_grid else "region"
 
     def dump(self) -> str:
         """Write the manifest as JSON text."""
         fields = dataclasses.asdict(self)
-        if self.stride == STRIDE:
-            del fields["stride"]  # as in stores from before other strides were known
+        for name, default in LATER.items():
+            if fields[name] == default:
+                del fields[name]  # as in stores from before anything else was known
         return json.dumps(fields, ensure_ascii=False, sort_keys=True)
 
     @classmethod
@@ -46,7 +61,7 @@ class Manifest:
         try:
             fields = json.loads(text)
             if isinstance(fields, dict):
-                fields.setdefault("stride", STRIDE)
+                fields = {**LATER, **fields}
             check_fields(fields)
         except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(f"{path}: the manifest is not valid: {error}") from None
@@ -60,6 +75,7 @@ class Manifest:
         resize: Sequence[int] | None = None,
         num_features: int | None = None,
         dtype: str | None = None,
+        cells: str | None = None,
     ) -> None:
         """Raise when the store at `path` was made otherwise than asked; None asks nothing."""
         wanted = {
@@ -67,6 +83,7 @@ class Manifest:
             "resize": check_resize(resize),
             "num_features": num_features,
             "dtype": dtype,
+            "cells": cells,
         }
         for name, value in wanted.items():
             found = getattr(self, name)
@@ -79,18 +96,28 @@ class Manifest:
     def check_alike(self, path: object, other: "Manifest", other_path: object) -> None:
         """Raise when the features of two splits are of different kinds; no resize fits any."""
         resizes = {self.resize, other.resize} - {None}
-        if (self.backbone, self.num_features) != (other.backbone, other.num_features) or (
-            len(resizes) > 1
-        ):
+        kinds = [(each.backbone, each.num_features, each.cells) for each in (self, other)]
+        if kinds[0] != kinds[1] or len(resizes) > 1:
             raise ValueError(
                 f"{path} holds {self.describe()}, but {other_path} {other.describe()}; a "
                 "model needs features of one kind: make one of the two again as the other was made"
             )
 
+    @property
+    def max_cells(self) -> int | None:
+        """The most cells that a grid of this resize and stride has; None without a limit."""
+        return None if self.resize is None else math.prod(limit_sides(self.resize, self.stride))
+
     def describe(self) -> str:
         """The kind of its features in a few words."""
+        kind = f"{self.num_features} features per {self.unit} of backbone {self.backbone}"
+        if not self.is_grid:
+            return kind
         resize = "any size" if self.resize is None else f"{self.resize[0]}/{self.resize[1]}"
-        return f"{self.num_features} features per cell of backbone {self.backbone}, resize {resize}"
+        return f"{kind}, resize {resize}"
+
+
+LATER = {"stride": STRIDE, "cells": GRID}  # fields that older stores lack, and what holds for them
 
 
 def check_fields(fields: Any) -> None:
@@ -103,8 +130,10 @@ def check_fields(fields: Any) -> None:
     for name in ("num_images", "num_cells", "num_features", "version", "stride"):
         if type(fields[name]) is not int or fields[name] < 1:
             raise ValueError(f"{name} is {fields[name]!r}, expected a positive whole number")
-    for name in ("source", "backbone", "checksum", "dtype"):
+    for name in ("source", "backbone", "checksum", "dtype", "cells"):
         check_text(name, fields[name])
+    if fields["cells"] not in (GRID, REGIONS):
+        raise ValueError(f"cells is {fields['cells']!r}, expected {GRID} or {REGIONS}")
     if fields["version"] != FORMAT_VERSION:
         raise ValueError(f"format version {fields['version']}, expected {FORMAT_VERSION}")
     DTYPES[fields["dtype"]]  # must be there
@@ -130,6 +159,11 @@ def check_resize(resize: Any) -> tuple[int, int] | None:
     return sides[0], sides[1]
 
 
+def limit_sides(resize: tuple[int, int], stride: int) -> tuple[int, int]:
+    """The most cells on the short and on the long side of a grid; a part of a cell counts."""
+    return -(-resize[0] // stride), -(-resize[1] // stride)
+
+
 def check_grid(
     image_id: int,
     height: int,
@@ -146,7 +180,7 @@ def check_grid(
         raise ValueError(f"image {image_id} has a grid of {height}×{width} cells")
     if resize is None:
         return
-    short, long = (-(-side // stride) for side in resize)
+    short, long = limit_sides(resize, stride)
     fits = min(height, width) <= short and max(height, width) <= long
     if not fits or (min(height, width) < short and max(height, width) < long):
         raise ValueError(

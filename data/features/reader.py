@@ -9,14 +9,14 @@ from typing import Self
 import numpy as np
 
 from data.features.dtype import DTYPES
-from data.features.hdf5_layout import read_index
+from data.features.hdf5_layout import BOX_DTYPE, read_index
 from data.features.header import read_header
 
 READERS = ("mmap", "pread")
 
 
 class FeatureStore:
-    """One file of grid features: image_ids (n,) ascending, heights, widths, and rows.
+    """One file of features: image_ids (n,) ascending, heights, widths, and rows.
 
     `reader="mmap"` gives views of the page cache; `"pread"` copies, for NFS and Lustre, where a map
     is slow. The file is opened once and never parsed again, so threads and forks may share it.
@@ -32,7 +32,8 @@ class FeatureStore:
         if not self.path.is_file():
             raise FileNotFoundError(
                 f"{self.path} does not exist; make it from images with `make extract IMAGES=folder "
-                f"OUT={self.path}`, from .pth files with `make features SOURCE=folder OUT=…`"
+                f"OUT={self.path}`, from .pth or .npz files with `make features SOURCE=folder "
+                "OUT=…`"
             )
         self.descriptor = os.open(self.path, os.O_RDONLY)
         try:
@@ -52,6 +53,11 @@ class FeatureStore:
         count = self.manifest.num_cells * self.num_features
         flat = np.frombuffer(self.map, self.dtype.array_dtype, count, header.data_offset)
         self.features = flat.reshape(-1, self.num_features)  # (all cells, F), read-only
+        self.boxes: np.ndarray | None = None  # (all cells, 4), of regions alone
+        if index.boxes_offset is not None:
+            count = 4 * self.manifest.num_cells
+            self.boxes = np.frombuffer(self.map, BOX_DTYPE, count, index.boxes_offset)
+            self.boxes = self.boxes.reshape(-1, 4)
 
     def __len__(self) -> int:
         return len(self.image_ids)
@@ -85,8 +91,19 @@ class FeatureStore:
         """The rows (L, F) of the image at a position without copying."""
         if os.fstat(self.descriptor).st_size < self.header.file_bytes:
             raise self.truncated(place)  # to read a map of what is gone is fatal
+        return self.features[self.rows_of(place)]
+
+    def view_boxes(self, place: int) -> np.ndarray | None:
+        """The boxes (L, 4) of the image at a position, x1, y1, x2, y2 from 0 to 1; None of a grid.
+
+        They are NaN where the source did not tell the image's size.
+        """
+        return None if self.boxes is None else self.boxes[self.rows_of(place)]
+
+    def rows_of(self, place: int) -> slice:
+        """Which rows are those of the image at a position."""
         start = int(self.offsets[place])
-        return self.features[start : start + int(self.heights[place]) * int(self.widths[place])]
+        return slice(start, start + int(self.heights[place]) * int(self.widths[place]))
 
     def copy_rows(self, place: int, out: np.ndarray) -> None:
         """Copy the rows of the image at a position into `out` (L, F), contiguous."""
@@ -144,7 +161,7 @@ class FeatureStore:
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
-            del self.features, self.map
+            del self.features, self.boxes, self.map
 
     def __enter__(self) -> Self:
         return self

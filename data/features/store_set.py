@@ -24,9 +24,10 @@ class StoreSet:
         for store in stores[1:]:
             kind = first.manifest
             store.manifest.require(
-                store.path, kind.backbone, kind.resize, kind.num_features, kind.dtype
+                store.path, kind.backbone, kind.resize, kind.num_features, kind.dtype, kind.cells
             )
         self.num_features, self.dtype = first.num_features, first.dtype
+        self.is_grid = first.manifest.is_grid
         ids = np.concatenate([store.image_ids for store in stores])
         checksums = np.concatenate([store.checksums for store in stores])
         order = np.argsort(ids, kind="stable")
@@ -61,6 +62,25 @@ class StoreSet:
         """The grids (n, 2), height and width, of images (n,)."""
         places = self.positions(image_ids)
         return np.stack([self.heights[places], self.widths[places]], axis=1)
+
+    def boxes(self, image_id: int) -> np.ndarray | None:
+        """The boxes (L, 4) of an image's regions, x1, y1, x2, y2 from 0 to 1; None of a grid."""
+        place = int(self.positions(np.array([image_id]))[0])
+        store: FeatureStore = self.stores[self.numbers[place]]
+        boxes = store.view_boxes(int(self.places[place]))
+        if boxes is not None and np.isnan(boxes).any():
+            raise ValueError(
+                f"{store.path} does not say where the regions of image {image_id} are: the file "
+                "that they are from had no image_w and image_h"
+            )
+        return boxes
+
+    def require_grid(self, purpose: str) -> None:
+        """Raise for regions, whose heights and widths say nothing about places in the image."""
+        if not self.is_grid:
+            raise ValueError(
+                f"{self.names()} holds regions, which form no grid over the image, and {purpose}"
+            )
 
     def copy_rows(self, place: int, out: np.ndarray) -> None:
         """Copy the rows of the image at a position into `out` (L, F)."""

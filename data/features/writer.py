@@ -13,10 +13,12 @@ import numpy as np
 import torch
 
 from data.features.dtype import DEFAULT, DTYPES
-from data.features.hdf5_layout import create_file, renew_file
+from data.features.hdf5_layout import BOX_DTYPE, Matrix, create_file, renew_file
 from data.features.header import write_all, write_header
 from data.features.journal import Journal
 from data.features.manifest import (
+    GRID,
+    LATER,
     STRIDE,
     Manifest,
     check_grid,
@@ -33,6 +35,8 @@ COMMIT_BYTES = 64 << 20  # rows written between two entries in the journal
 class StoreWriter:
     """Write the rows of every image in `sizes`, {image_id: (height, width)}, then close.
 
+    With `cells="regions"` an image has n×1 rows, a region each, and as many boxes.
+
     Leaving the block without error gives the finished file at `path`; otherwise nothing is there.
     With `resume`, what was written stays beside `path` and the same call resumes from it.
     """
@@ -48,6 +52,7 @@ class StoreWriter:
         resize: Sequence[int] | None = None,
         stride: int = STRIDE,
         dtype: str = DEFAULT.name,
+        cells: str = GRID,
         force: bool = False,
         resume: bool = False,
         commit_bytes: int = COMMIT_BYTES,
@@ -63,13 +68,17 @@ class StoreWriter:
             "num_features": num_features,
             "dtype": dtype,
             "stride": stride,
+            "cells": cells,
         }
         check_output_file(self.path, force)
         self.image_ids, self.heights, self.widths = self.sort_sizes(sizes, stride)
-        cells = self.heights.astype(np.int64) * self.widths
-        self.offsets = np.concatenate([[0], np.cumsum(cells)[:-1]])
-        self.num_cells = int(cells.sum())
-        self.data_bytes = self.num_cells * num_features * self.dtype.num_bytes
+        counts = self.heights.astype(np.int64) * self.widths
+        self.offsets = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        self.num_cells = int(counts.sum())
+        self.matrices = [Matrix("features", (self.num_cells, num_features), self.dtype.array_dtype)]
+        if cells != GRID:
+            self.matrices.append(Matrix("boxes", (self.num_cells, 4), BOX_DTYPE))
+        self.data_bytes = self.matrices[0].num_bytes
         self.number = {image_id: n for n, image_id in enumerate(self.image_ids.tolist())}
         self.pending: list[tuple[int, int]] = []  # written, not yet known to be on disk
         self.pending_bytes = 0
@@ -100,7 +109,7 @@ class StoreWriter:
         try:
             found, self.done = self.journal.read()
             # not said by older versions, which knew no others
-            found = {"dtype": DEFAULT.name, "stride": STRIDE, **found} if found else {}
+            found = {"dtype": DEFAULT.name, **LATER, **found} if found else {}
             offset = found.pop("data_offset", 0)
             num_bytes = self.partial.stat().st_size if self.partial.exists() else 0
             if self.resume and found and found != identity and num_bytes:
@@ -108,16 +117,18 @@ class StoreWriter:
                     f"{self.partial} was begun with {describe_change(found, identity)}; "
                     f"finish that, or delete it and {self.journal.path}"
                 )
-            is_whole = num_bytes >= offset + self.data_bytes
+            needed = sum(matrix.num_bytes for matrix in self.matrices)
+            is_whole = num_bytes >= offset + needed
             begun = self.resume and found == identity and is_whole
             with write_errors_naming(self.partial):
-                if not begun or renew_file(*self.layout()) != offset:
+                self.starts = renew_file(*self.layout()) if begun else [-1]
+                if self.starts[0] != offset:
                     self.done = {}
-                    require_room(self.path.parent, self.data_bytes, f"{self.path}")
-                    offset = create_file(*self.layout())
+                    require_room(self.path.parent, needed, f"{self.path}")
+                    self.starts = create_file(*self.layout())
                     synchronise(self.partial)
-                    self.journal.start({**identity, "data_offset": offset})
-            self.data_offset = int(offset)
+                    self.journal.start({**identity, "data_offset": self.starts[0]})
+            self.data_offset = self.starts[0]
             self.descriptor = os.open(self.partial, os.O_RDWR)
         except BaseException:
             self.journal.close(remove=not self.partial.exists())
@@ -129,7 +140,7 @@ class StoreWriter:
         resize = None if self.resize is None else list(self.resize)
         return {**self.origin, "resize": resize, "grids": grids}
 
-    def layout(self) -> tuple[Path, dict[str, np.ndarray], tuple[int, int], np.dtype]:
+    def layout(self) -> tuple[Path, dict[str, np.ndarray], Sequence[Matrix]]:
         """What the unfinished file is made of; checksums are filled in at the end."""
         index = {
             "image_id": self.image_ids,
@@ -138,10 +149,15 @@ class StoreWriter:
             "width": self.widths,
             "checksum": np.zeros(len(self.image_ids), dtype=np.uint32),
         }
-        return self.partial, index, (self.num_cells, self.num_features), self.dtype.array_dtype
+        return self.partial, index, self.matrices
 
-    def write(self, image_id: int, rows: np.ndarray | torch.Tensor) -> None:
-        """Store an image's rows (L, F), row-major over its grid; they must be finite."""
+    def write(
+        self, image_id: int, rows: np.ndarray | torch.Tensor, boxes: np.ndarray | None = None
+    ) -> None:
+        """Store an image's rows (L, F), row-major over its grid; they must be finite.
+
+        `boxes` (L, 4) are those of regions: x1, y1, x2, y2 from 0 to 1, or NaN where not known.
+        """
         number = self.number.get(image_id)
         if number is None:
             raise ValueError(f"image {image_id} is not one of the images this store was made for")
@@ -152,10 +168,13 @@ class StoreWriter:
                 f"expected {(length, self.num_features)}"
             )
         content = self.dtype.encode(image_id, rows).reshape(-1).view(np.uint8).data
-        row_bytes = self.num_features * self.dtype.num_bytes
-        offset = self.data_offset + int(self.offsets[number]) * row_bytes
+        pieces = [content]
+        if len(self.matrices) > 1:
+            pieces.append(encode_boxes(image_id, boxes, length))
         with write_errors_naming(self.partial):
-            write_all(self.descriptor, content, offset)
+            for start, matrix, piece in zip(self.starts, self.matrices, pieces, strict=True):
+                row_bytes = matrix.shape[1] * matrix.dtype.itemsize
+                write_all(self.descriptor, piece, start + int(self.offsets[number]) * row_bytes)
         self.record(image_id, zlib.crc32(content), len(content))
 
     def record(self, image_id: int, checksum: int, num_bytes: int) -> None:
@@ -230,6 +249,14 @@ class StoreWriter:
             if not finished and not self.resume:
                 self.partial.unlink(missing_ok=True)
             self.journal.close(remove=finished or not self.resume)
+
+
+def encode_boxes(image_id: int, boxes: np.ndarray | None, length: int) -> memoryview:
+    """The bytes of an image's boxes; raise where there is not one for each of its regions."""
+    if boxes is None or boxes.shape != (length, 4):
+        found = "no boxes" if boxes is None else f"boxes of shape {boxes.shape}"
+        raise ValueError(f"image {image_id} has {found}, expected {(length, 4)}")
+    return np.ascontiguousarray(boxes, BOX_DTYPE).reshape(-1).view(np.uint8).data
 
 
 def describe_change(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:

@@ -81,6 +81,27 @@ class DataFolder:
         parts = [self._annotations[name] for name in names]
         return join_annotations(parts, self.annotation_files(split))
 
+    def check_extra(self, name: str) -> None:
+        """Raise where the files of extra questions, such as "vg", are not there."""
+        extra = self.layout.extra[name]
+        for file in (extra.questions, extra.annotations):
+            if not (self.root / file).is_file():
+                raise FileNotFoundError(
+                    f"{self.root / file} does not exist; '{name}' is {extra.origin}"
+                )
+
+    def read_extra(self, name: str) -> tuple[Questions, list[Annotation]]:
+        """Extra questions to train on, and their annotations, of any number of answers each.
+
+        They are numbered on their own: a split may have the same ids.
+        """
+        self.check_extra(name)
+        extra = self.layout.extra[name]
+        files = self.root / extra.questions, self.root / extra.annotations
+        questions = join_questions([parse_questions(files[0])], files[:1])
+        annotations = parse_annotations(files[1], is_scored=False)
+        return questions, join_annotations([annotations], files[1:])
+
     def release(self, split: str) -> None:
         """Forget what was parsed of a split: VQA-v2's train takes hundreds of megabytes."""
         for name in self.layout.split_names(split):
@@ -118,6 +139,13 @@ class DataFolder:
     def stores(self, split: str) -> list[Path]:
         """The feature stores of a split or a combination."""
         return [self.store(name) for name in self.layout.split_names(split)]
+
+    def training_stores(self, split: str) -> list[Path]:
+        """The feature stores of what is trained on, extra questions included."""
+        splits, extra = self.layout.divide_training(split)
+        asked = {*self.layout.split_names(splits)}
+        asked.update(each for name in extra for each in self.layout.extra[name].splits)
+        return [self.store(name) for name in self.layout.subtypes if name in asked]
 
     def image_folder(self, split: str) -> Path:
         """The folder that holds the images of one split."""

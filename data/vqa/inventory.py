@@ -50,7 +50,8 @@ class Inventory:
         """What a feature store holds; note the images it lacks."""
         with FeatureStore(self.folder.store(split)) as store:
             absent = image_ids[~np.isin(image_ids, store.image_ids)]
-            described = f"features ({store.manifest.backbone}, {store.num_features} per cell)"
+            kind = store.manifest
+            described = f"features ({kind.backbone}, {kind.num_features} per {kind.unit})"
         if len(absent):
             self.lacking.append(
                 f"{split}: {store.path} lacks {len(absent):,} images, such as {absent[0]}; "
@@ -101,6 +102,7 @@ def explain_store(folder: DataFolder, split: str, num_images: int) -> str:
     else:
         how = (
             f"put images into {images} and run make extract, or run make features "
-            f"SOURCE=<folder of .pth files of {folder.layout.fill('{images}', split)}> OUT={store}"
+            f"SOURCE=<folder of .pth or .npz files of {folder.layout.fill('{images}', split)}> "
+            f"OUT={store}"
         )
     return f"{split}: {store} is missing; {how}"

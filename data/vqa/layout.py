@@ -16,6 +16,25 @@ VQA_V2_PARTS = {"test-dev": "test"}
 
 
 @dataclass(frozen=True)
+class ExtraQuestions:
+    """Questions to train on beside a split's, about images of these splits: two files."""
+
+    questions: str
+    annotations: str
+    splits: tuple[str, ...]
+    origin: str  # what they are and where they come from, for who has not got them
+
+
+VISUAL_GENOME = ExtraQuestions(
+    "VG_questions.json",
+    "VG_annotations.json",
+    ("train", "val"),
+    "Visual Genome's questions as MCAN's authors distribute them: github.com/MILVLG/mcan-vqa links "
+    "to both files",
+)
+
+
+@dataclass(frozen=True)
 class Layout:
     """The splits of a dataset, and the paths inside its data folder as templates.
 
@@ -27,6 +46,8 @@ class Layout:
     subtypes: Mapping[str, tuple[str, str]] = field(default_factory=VQA_V2_SUBTYPES.copy)
     # those that must have annotations: words are built from them, and the first is trained on
     annotated: tuple[str, ...] = ("train", "val")
+    # what a train_split may add to splits, as "train+val+vg" does
+    extra: Mapping[str, ExtraQuestions] = field(default_factory=dict)
     # a split whose questions another split has too: {part: whole}
     parts: Mapping[str, str] = field(default_factory=VQA_V2_PARTS.copy)
     questions: str = "v2_OpenEnded_mscoco_{subtype}_questions.json"
@@ -59,6 +80,10 @@ class Layout:
 
     def check_split(self, split: str) -> str:
         """Give back the name of a single split; raise on any other."""
+        if split in self.extra:
+            raise ValueError(
+                f"'{split}' is for training alone, beside a split: train_split=train+{split}"
+            )
         if split not in self.subtypes:
             known = ", ".join(self.subtypes)
             raise ValueError(
@@ -77,6 +102,16 @@ class Layout:
                     f"split '{split}' holds questions twice: {part} is a part of {whole}"
                 )
         return tuple(name for name in self.subtypes if name in names)
+
+    def divide_training(self, split: str) -> tuple[str, tuple[str, ...]]:
+        """What is trained on: the splits, and what is added: "train+vg" -> "train", ("vg",)."""
+        names = [name.strip() for name in split.split("+")]
+        extra = tuple(name for name in names if name in self.extra)
+        splits = "+".join(name for name in names if name not in self.extra)
+        if len(set(extra)) < len(extra):
+            raise ValueError(f"split '{split}' names a part twice; name each part once")
+        self.split_names(splits or extra[0])
+        return splits, extra
 
     def overlap(self, trained: str, evaluated: str) -> tuple[str, ...]:
         """The parts of `evaluated` whose questions a model trained on `trained` has seen."""
@@ -98,4 +133,4 @@ class Layout:
 
 LAYOUTS: Registry[Layout] = Registry("layout of data folders")
 register_layout = LAYOUTS.register
-VQA_V2 = register_layout("vqa_v2", Layout())
+VQA_V2 = register_layout("vqa_v2", Layout(extra={"vg": VISUAL_GENOME}))

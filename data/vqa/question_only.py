@@ -3,16 +3,28 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
+import numpy as np
+
 from data.vqa.accuracy import Scores, score_results
 from data.vqa.data_folder import DataFolder
 from data.vqa.questions import Annotation, match_annotations
 
 
-def score_question_only(folder: DataFolder, trained: str, validated: str) -> Scores:
-    """Official scores of the answer most frequent in training for each question's very words."""
+def score_question_only(
+    folder: DataFolder, trained: str, validated: str, question_ids: np.ndarray | None = None
+) -> Scores:
+    """Official scores of the answer most frequent in training for each question's very words.
+
+    `question_ids` (n,) are those of the validated split to answer, else it is all of them.
+    """
     train, train_texts = load_annotated(folder, trained)
     val, val_texts = load_annotated(folder, validated)
-    return score_answers(val, guess_by_text(train, train_texts, val, val_texts))
+    answers = guess_by_text(train, train_texts, val, val_texts)
+    if question_ids is not None:
+        kept = set(question_ids.tolist())
+        pairs = [pair for pair in zip(val, answers, strict=True) if pair[0].question_id in kept]
+        val, answers = [each for each, _ in pairs], [answer for _, answer in pairs]
+    return score_answers(val, answers)
 
 
 def guess_by_text(

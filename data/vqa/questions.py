@@ -25,10 +25,25 @@ class Questions:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def find(self, ids: Sequence[int]) -> np.ndarray:
+        """(n,): the rows of named questions, in the order they are named."""
+        places = {number: row for row, number in enumerate(self.ids.tolist())}
+        missing = [number for number in ids if number not in places]
+        if missing:
+            raise ValueError(
+                f"the split has no question {name_ids(missing)}; name question ids of this split"
+            )
+        return np.array([places[number] for number in dict.fromkeys(ids)], dtype=np.int64)
+
+    def take(self, rows: np.ndarray) -> "Questions":
+        """The questions of some rows (n,)."""
+        texts = [self.texts[row] for row in rows.tolist()]
+        return Questions(self.ids[rows], self.image_ids[rows], texts, self.subtype)
+
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What ten people answered to one question."""
+    """What ten people answered to one question; what is only trained on may have other numbers."""
 
     question_id: int
     image_id: int
@@ -76,8 +91,11 @@ def join_questions(parts: Sequence[Questions], paths: Sequence[str | Path]) -> Q
     )
 
 
-def parse_annotations(path: str | Path) -> list[Annotation]:
-    """The annotations of one file."""
+def parse_annotations(path: str | Path, is_scored: bool = True) -> list[Annotation]:
+    """The annotations of one file.
+
+    Results are scored against ten answers that have types; `is_scored=False` needs neither.
+    """
     known: dict[str, str] = {}  # equal answers share one string: most are among a few thousand
 
     def keep_answer(entry: dict[str, Any]) -> Any:
@@ -89,7 +107,9 @@ def parse_annotations(path: str | Path) -> list[Annotation]:
         return entry
 
     entries, _ = read_entries(path, "annotations", keep_answer)
-    return [parse_annotation(entry, path, number) for number, entry in enumerate(entries, 1)]
+    return [
+        parse_annotation(entry, path, number, is_scored) for number, entry in enumerate(entries, 1)
+    ]
 
 
 def join_annotations(
@@ -101,26 +121,42 @@ def join_annotations(
     return joined
 
 
-def parse_annotation(entry: Any, path: str | Path, number: int) -> Annotation:
+def parse_annotation(
+    entry: Any, path: str | Path, number: int, is_scored: bool = True
+) -> Annotation:
     """One entry of an annotation file, checked; its answers are texts already."""
     where = f"{path}: annotation number {number}"
     question_id = take_id(entry, "question_id", where)
     where = f"{where} (question {question_id})"
     answers = take(entry, "answers", where)
-    if not isinstance(answers, list) or len(answers) != NUM_ANNOTATORS:
-        found = len(answers) if isinstance(answers, list) else "no list"
-        raise ValueError(f"{where} must have {NUM_ANNOTATORS} answers, found {found}")
+    expected = NUM_ANNOTATORS if is_scored else "some"
+    found = len(answers) if isinstance(answers, list) else "no list"
+    if not isinstance(answers, list) or (is_scored and found != NUM_ANNOTATORS) or not found:
+        raise ValueError(f"{where} must have {expected} answers, found {found}")
     for answer in answers:
         if type(answer) is not str:
             take_text(answer, "answer", f"{where}: an answer")
+    image_id = take_id(entry, "image_id", where)
+    if not is_scored:
+        return Annotation(question_id, image_id, "", "", "", tuple(answers))
     return Annotation(
         question_id,
-        take_id(entry, "image_id", where),
+        image_id,
         sys.intern(take_text(entry, "question_type", where)),
         sys.intern(take_text(entry, "answer_type", where)),
         take_text(entry, "multiple_choice_answer", where),
         tuple(answers),
     )
+
+
+def keep_annotations(
+    annotations: Iterable[Annotation] | None, question_ids: np.ndarray
+) -> list[Annotation] | None:
+    """The annotations of these questions (n,); None where there are none at all."""
+    if annotations is None:
+        return None
+    kept = set(question_ids.tolist())
+    return [annotation for annotation in annotations if annotation.question_id in kept]
 
 
 def match_annotations(questions: Questions, annotations: Iterable[Annotation]) -> list[Annotation]:

@@ -96,4 +96,6 @@ def explain_features(root: Path) -> str:
              {root}/images/<split>, then make extract
 Room: images about 13 + 6 + 13 GB (train2014, val2014, test2015); .pth files (float32) about
       twice the stores; stores (float16) 172 + 84 + 169 GB. An archive and a folder of .pth files
-      may be deleted once `python -m scripts.verify_features` is content with the store."""
+      may be deleted once `python -m scripts.verify_features` is content with the store.
+Optional: VG_questions.json and VG_annotations.json for train_split=train+val+vg, and the regions
+      that published MCANs were trained on; docs/data.md says where they come from."""

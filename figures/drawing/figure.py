@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from figures.drawing.heat import GAMMA, dim, shade
 from figures.drawing.panel import MARK, Panel, draw_panel
-from figures.drawing.text import FAMILY, cut, measure, printable, wrap
+from figures.drawing.text import FAMILY, measure, wrap
 
 # All lengths are points, 1/72 inch, counted from the upper left corner.
 SIDE = 210.0  # the longer side of a panel
@@ -54,6 +54,9 @@ class Layout:
         self.num_columns = -(-count // num_rows)
         self.inner = max(self.num_columns * (self.column + GAP) - GAP, 2 * NARROWEST + GAP)
         self.heading = wrap(content.heading, self.inner, HEADING, bold=True)
+        self.titles = [
+            wrap(panel.title, self.column, TITLE, bold=True, most=2) for panel in content.panels
+        ]
         self.notes = [
             [line for note in panel.notes for line in wrap(note, self.column, TEXT, most=2)]
             for panel in content.panels
@@ -63,13 +66,14 @@ class Layout:
         ]
         room = self.inner - BAR[0] - measure(BAR_TITLE, SMALL) - 3 * GAP
         self.footer = wrap(content.footer, room, SMALL, most=2)
-        self.row_tops: list[float] = []
+        self.row_tops: list[float] = []  # of the panels, below their titles
         top = MARGIN + len(self.heading) * HEADING * LINE + 4
         for row in range(num_rows):
+            columns = slice(row * self.num_columns, (row + 1) * self.num_columns)
+            top += max(map(len, self.titles[columns])) * TITLE * LINE + 3
             self.row_tops.append(top)
-            notes = self.notes[row * self.num_columns : (row + 1) * self.num_columns]
-            top += TITLE * LINE + 3 + self.panel_height + 4
-            top += max(map(len, notes)) * TEXT * LINE + 6
+            top += self.panel_height + 4
+            top += max(map(len, self.notes[columns])) * TEXT * LINE + 6
         self.caption_top = top
         self.footer_top = top + len(self.caption) * TEXT * LINE + 4
         self.width = self.inner + 2 * MARGIN
@@ -120,10 +124,9 @@ def place_panel(
     left = MARGIN + column * (layout.column + GAP) + (layout.column - layout.panel_width) / 2
     middle = left + layout.panel_width / 2
     top = layout.row_tops[row]
-    title = [cut(printable(panel.title), layout.column, TITLE, True)]
-    color = MARK if panel.is_marked else "black"
-    canvas.write(title, middle, top, TITLE, ha="center", weight="bold", color=color)
-    top += TITLE * LINE + 3
+    title, color = layout.titles[number], MARK if panel.is_marked else "black"
+    above = top - 3 - len(title) * TITLE * LINE
+    canvas.write(title, middle, above, TITLE, ha="center", weight="bold", color=color)
     axes = canvas.add_axes(left, top, layout.panel_width, layout.panel_height)
     draw_panel(axes, panel, photo, layout.panel_width)
     below = top + layout.panel_height + 4

@@ -23,9 +23,9 @@ def spread_cells(cells: np.ndarray, height: int, width: int, smooth: bool = Fals
     return np.asarray(cells[rows][:, columns])
 
 
-def to_scale(heat: np.ndarray) -> np.ndarray:
-    """Any heat ≥ 0 on the colour scale: 0 for nothing, 1 for its own peak."""
-    peak = heat.max()
+def to_scale(heat: np.ndarray, peak: float | None = None) -> np.ndarray:
+    """Any heat ≥ 0 on the colour scale: 0 for nothing, 1 for the peak, its own if none is given."""
+    peak = heat.max() if peak is None else peak
     if not peak > 0:
         return np.zeros_like(heat)
     return np.asarray((heat / peak) ** GAMMA)
@@ -47,9 +47,9 @@ def dim(photo: np.ndarray) -> np.ndarray:
     return np.asarray(photo @ np.array([0.299, 0.587, 0.114]) / 255 * BRIGHTNESS)[..., None]
 
 
-def blend(photo: np.ndarray, heat: np.ndarray) -> np.ndarray:
+def blend(photo: np.ndarray, heat: np.ndarray, peak: float | None = None) -> np.ndarray:
     """The heat (H, W) over a photo (H, W, 3) uint8 -> (H, W, 3) uint8."""
-    shaded = shade(to_scale(heat))
+    shaded = shade(to_scale(heat, peak))
     opacity = shaded[..., 3:]
     mixed = opacity * shaded[..., :3] + (1 - opacity) * dim(photo)
     return np.asarray(np.round(255 * mixed), np.uint8)

@@ -6,12 +6,14 @@ from typing import Any
 
 from PIL import Image
 
-from figures.drawing.gaussians import Gaussians
 from figures.drawing.labels import Label, label_weights
+from figures.drawing.mixture import DrawnMixture
+from figures.drawing.regions import THICKEST, THINNEST, Regions
 
 SIDE = 300.0  # the longer side of the drawing, whatever the photo's: lines are in its units
 LABEL_SIZE = 11.0
 DOT = 4.0  # radius
+DASHES = ("", ' stroke-dasharray="6 3"')  # of the first and the second outline of a component
 
 
 def embed_picture(picture: Image.Image, kind: str, **options: Any) -> str:
@@ -34,12 +36,12 @@ def write_frame(pictures: str, width: int, height: int, longest: str) -> str:
     )
 
 
-def draw_overlay(mixture: Gaussians, width: int, height: int) -> str:
-    """Ellipses at one and two σ, means and mixing weights, for a photo of that shape."""
+def draw_overlay(mixture: DrawnMixture, width: int, height: int) -> str:
+    """Outlines at one and two σ or at the edge, means and mixing weights, in a photo's shape."""
     wide, tall = (SIDE * side / max(width, height) for side in (width, height))
     shapes = []
     for k in range(len(mixture.pi)):
-        for deviations, dashes in ((1, ""), (2, ' stroke-dasharray="6 3"')):
+        for deviations, dashes in zip(mixture.outlined_deviations, DASHES, strict=False):
             at = mixture.outline(k, tall, wide, deviations)
             ellipse = (
                 f'<ellipse rx="{at.width / 2:.1f}" ry="{at.height / 2:.1f}" '
@@ -50,7 +52,31 @@ def draw_overlay(mixture: Gaussians, width: int, height: int) -> str:
     labels = label_weights(mixture, tall, wide, size=LABEL_SIZE, padding=6, dot=2 * DOT + 2)
     for draw in (draw_line, draw_dot, draw_text):  # no line over a dot, no dot over a text
         shapes += map(draw, labels)
-    return f'<svg viewBox="0 0 {wide:.1f} {tall:.1f}" aria-hidden="true">{"".join(shapes)}</svg>'
+    return write_drawing(shapes, wide, tall)
+
+
+def draw_boxes(regions: Regions, width: int, height: int) -> str:
+    """The outlines of the heaviest boxes and their weights, for a photo of that shape."""
+    wide, tall = (SIDE * side / max(width, height) for side in (width, height))
+    shapes, strongest = [], regions.strongest()
+    for left, top, across, down, share in strongest.outlines(tall, wide):
+        box = (
+            f'<rect x="{left:.1f}" y="{top:.1f}" width="{across:.1f}" height="{down:.1f}" '
+            'fill="none"'
+        )
+        thickness = 1.4 * (THINNEST + (THICKEST - THINNEST) * share)
+        shapes.append(f'{box} stroke="#000" stroke-opacity=".6" stroke-width="{thickness + 1.6}"/>')
+        shapes.append(f'{box} stroke="#fff" stroke-width="{thickness:.1f}"/>')
+    labels = strongest.labels(tall, wide, size=LABEL_SIZE, padding=6)
+    for draw in (draw_line, draw_text):
+        shapes += map(draw, labels)
+    return write_drawing(shapes, wide, tall)
+
+
+def write_drawing(shapes: list[str], width: float, height: float) -> str:
+    """Shapes as one SVG of this size."""
+    box = f'viewBox="0 0 {width:.1f} {height:.1f}"'
+    return f'<svg {box} aria-hidden="true">{"".join(shapes)}</svg>'
 
 
 def draw_line(label: Label) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from figures.drawing.gaussians import Gaussians
+from figures.drawing.mixture import DrawnMixture
 from figures.drawing.text import measure
 
 DIRECTIONS = [math.radians(angle) for angle in (0, 180, 90, 270, 45, 135, 225, 315)]
@@ -47,12 +47,27 @@ class Label:
 
 
 def label_weights(
-    mixture: Gaussians, height: float, width: float, *, size: float, padding: float, dot: float
+    mixture: DrawnMixture, height: float, width: float, *, size: float, padding: float, dot: float
 ) -> list[Label]:
     """The mixing weights beside the means; the heaviest component gets the nearest place."""
-    order = np.argsort(-mixture.pi, kind="stable")
-    texts = ["<0.01" if pi < SMALLEST_WEIGHT else f"{pi:.2f}" for pi in mixture.pi[order].tolist()]
-    points = [(float(x), float(y)) for x, y in mixture.centres(height, width)[order]]
+    points = mixture.centres(height, width)
+    return label_points(mixture.pi, points, height, width, size=size, padding=padding, dot=dot)
+
+
+def label_points(
+    weights: np.ndarray,
+    points_xy: np.ndarray,
+    height: float,
+    width: float,
+    *,
+    size: float,
+    padding: float,
+    dot: float,
+) -> list[Label]:
+    """Weights (n,) beside points (n, 2), x and y; the heaviest gets the nearest place."""
+    order = np.argsort(-weights, kind="stable")
+    texts = ["<0.01" if w < SMALLEST_WEIGHT else f"{w:.2f}" for w in weights[order].tolist()]
+    points = [(float(x), float(y)) for x, y in points_xy[order]]
     sizes = [(measure(text, size) + padding, size + padding - 1) for text in texts]
     boxes = place_labels(points, sizes, width, height, dot)
     return [Label(text, *at, box) for text, at, box in zip(texts, points, boxes, strict=True)]

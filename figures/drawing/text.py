@@ -42,8 +42,8 @@ def measure(text: str, size: float, bold: bool = False) -> float:
 def wrap(text: str, width: float, size: float, bold: bool = False, most: int = 3) -> list[str]:
     """Break a text into lines no wider than `width` points; what does not fit `most` ends in …"""
     lines: list[str] = []
-    # a number keeps its unit: "3 %" is not broken
-    rest = printable(text).replace(" %", "\u00a0%").split(" ")
+    # a number keeps its unit and its name: neither "3 %" nor "K = 3" is broken
+    rest = printable(text).replace(" %", "\u00a0%").replace(" = ", "\u00a0=\u00a0").split(" ")
     while rest and rest != [""]:
         line, rest = fill_line(rest, width, size, bold)
         lines.append(line)

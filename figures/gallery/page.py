@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image
 
 from figures.drawing.heat import BRIGHTNESS, shade, to_scale
-from figures.drawing.html_parts import draw_overlay, embed_picture, write_frame
+from figures.drawing.html_parts import draw_boxes, draw_overlay, embed_picture, write_frame
 from figures.drawing.panel import Panel
 
 HEAT_SIDE = 128  # pixels of the longer side of a density: smooth, so the browser may enlarge it
@@ -125,22 +125,28 @@ def write_panel(panel: Panel, item: Item, photo: Photo) -> str:
         shown = f'<div class="photo p{item.image_id}" role="img" aria-label="{label}"></div>'
     else:
         alt = html.escape(f"{panel.title}: attention for “{item.question}”")
-        is_sharp = panel.mixture is None and not panel.smooth
-        kind = ' class="cells"' if is_sharp else ""
+        kind = ' class="cells"' if is_sharp(panel) else ""
         shown = (
             f'<div class="photo p{item.image_id} dimmed"></div>'
             f'<img{kind} src="{draw_heat(panel, photo)}" alt="{alt}">'
         )
         if panel.mixture is not None:
             shown += draw_overlay(panel.mixture, photo.width, photo.height)
+        elif panel.regions is not None:
+            shown += draw_boxes(panel.regions, photo.width, photo.height)
     notes = "<br>".join(map(html.escape, panel.notes))
     caption = f"<figcaption><b>{html.escape(panel.title)}</b>{notes}</figcaption>"
     return f"<figure>{write_frame(shown, photo.width, photo.height, '100%')}{caption}</figure>"
 
 
+def is_sharp(panel: Panel) -> bool:
+    """Whether the heat is that of the cells of a grid, with their borders."""
+    return panel.mixture is None and panel.boxes is None and not panel.smooth
+
+
 def draw_heat(panel: Panel, photo: Photo) -> str:
-    """The heat alone as a small picture with opacity: a pixel per cell, or a smooth density."""
-    if panel.mixture is None and not panel.smooth:
+    """The heat alone as a small picture with opacity: a pixel per cell, or at many points."""
+    if is_sharp(panel):
         assert panel.cells is not None
         return embed(shade(to_scale(panel.cells)), lossless=True)
     scale = HEAT_SIDE / max(photo.width, photo.height)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from attention import Grid
+from attention import Grid, Head
 from mcan.cost.gpu_kernels import GPUKernels
 from mcan.cost.operations import OperationLog
 from mcan.network.model import MCAN, count_parameters
@@ -43,9 +43,8 @@ def count_training_step(
     num_parameters = count_parameters(model)
     num_questions = -(-batch_size // (num_processes * num_micro_batches))
     cells = Grid.of([grid] * num_questions, device=META)
-    scores = torch.empty(num_questions, cells.num_cells, device=META)
-    most = getattr(model.pool_image.head, "k_max", None)
-    model.pool_image.head(scores, scores[..., None], cells, most)  # fills what is kept per grid
+    count_head(model.pool_image.head, cells)  # fills what is kept per grid
+    most = most_components(model.pool_image.head)
     log = OperationLog(known=model.parameters())
     for _ in range(num_micro_batches):
         with log, GPUKernels(dtype):
@@ -67,3 +66,30 @@ def count_training_step(
         log.kernels + 2,
         log.peak_bytes + ahead + state * num_parameters,
     )
+
+
+def count_head(head: Head, grid: Grid) -> tuple[int, int]:
+    """Kernels of the head alone: in a training step, forward and backward, and at test time.
+
+    What is kept per grid is made first. The training step has the largest number of components.
+    """
+    scores = torch.empty(len(grid), grid.num_cells, device=META, requires_grad=True)
+    values = scores[..., None]
+    was_training = head.training
+    counted = []
+    for training, num_components in ((True, most_components(head)), (False, None)):
+        head.train(training)
+        for _ in range(2):
+            log = OperationLog()
+            with log, torch.set_grad_enabled(training):
+                context = head(scores, values, grid, num_components).context
+                if training:
+                    context.sum().backward()
+        counted.append(log.kernels)
+    head.train(was_training)
+    return counted[0], counted[1]
+
+
+def most_components(head: Head) -> int | None:
+    """The largest K of a training step; None for a head without components."""
+    return getattr(head, "k_max", None)

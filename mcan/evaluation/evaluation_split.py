@@ -11,13 +11,13 @@ from data.batching.batch import Batch
 from data.batching.device_copies import copy_ahead
 from data.batching.examples import Examples, build_examples
 from data.batching.loader import Loader
-from data.batching.sampler import evaluation_batches
+from data.batching.sampler import evaluation_batches, spread_rows
 from data.features.store_set import StoreSet, open_stores
 from data.human_attention.controls import derange
 from data.shapes.metadata import QuestionMetadata, read_question_metadata
 from data.text.word_lists import Words
 from data.vqa.data_folder import DataFolder
-from data.vqa.questions import Annotation, Questions
+from data.vqa.questions import Annotation, Questions, keep_annotations
 from mcan.evaluation.trained_model import TrainedModel
 from mcan.runtime.distributed import World
 from mcan.runtime.loader_threads import choose_loader_threads
@@ -57,11 +57,12 @@ def open_evaluation_split(
     models: Sequence[TrainedModel] = (),
     annotated: bool = True,
     other_images: bool = False,
+    limit_batches: int | None = None,
 ) -> EvaluationSplit:
     """Read a split's files and open its stores; `models` are to answer it, and must fit them.
 
     `other_images` shows every question the image of another one: what a model then gets right, it
-    knows without looking.
+    knows without looking. `limit_batches` keeps the questions of at most so many batches.
     """
     batch_size = choose_batch_size(runtime, models)
     for model in models:
@@ -69,6 +70,9 @@ def open_evaluation_split(
     questions = folder.read_questions(name)
     annotations = folder.read_annotations(name) if annotated else None
     stores = open_features(folder, name, models, runtime)
+    if limit_batches is not None:
+        questions = limit_questions(questions, stores, batch_size, limit_batches, runtime.mixing)
+        annotations = keep_annotations(annotations, questions.ids)
     examples = build_examples(questions, annotations, words)
     if other_images:
         partners = derange(examples.image_ids)
@@ -78,6 +82,15 @@ def open_evaluation_split(
     return EvaluationSplit(
         folder, name, words, loader, runtime, batch_size, annotations or (), metadata
     )
+
+
+def limit_questions(
+    questions: Questions, stores: StoreSet, batch_size: int, limit: int, mixing: str
+) -> Questions:
+    """The questions of at most `limit` batches, from small grids to large ones."""
+    shapes = stores.shapes(questions.image_ids)
+    rows = spread_rows(questions.image_ids, shapes, batch_size, limit, mixing)
+    return questions.take(rows)
 
 
 def choose_batch_size(runtime: Runtime, models: Sequence[TrainedModel]) -> int:

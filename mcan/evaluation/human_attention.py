@@ -46,6 +46,7 @@ def compare(
         raise ValueError(f"blur is {blur}, expected a number of cells above 0")
     mapped = list_mapped_questions(folder, split)
     stores = open_features(folder, split, models, runtime)
+    stores.require_grid("people's attention is compared on one")
     questions = describe_questions(folder, split, mapped, stores, seed)
     maps = read_maps(mapped, questions, folder.human_maps(split), world, runtime.show_progress)
     attentions = [
@@ -117,5 +118,5 @@ def attend_questions(
     except ValueError as error:
         raise ValueError(f"{model.path}: {error}") from None
     assert np.array_equal(maps.question_ids.numpy(), questions.ids)
-    head = model.options["name"]
-    return Attention(name, head, maps.cells.numpy(), maps.num_components.numpy())
+    cells, num_components = maps.cells.numpy(), maps.num_components.numpy()
+    return Attention(name, model.head_name, cells, num_components)

@@ -1,7 +1,7 @@
 """The table of λ as files, and as lines to print."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -57,12 +57,14 @@ def format_picks(rows: Sequence[Row], picks: Sequence[Pick]) -> str:
     return "\n".join(lines)
 
 
-def format_use(pick: Pick, trained: TrainedModel) -> str:
-    """How to use the λ that was picked."""
+def format_use(pick: Pick, trained: TrainedModel, changed: Mapping[str, Any]) -> str:
+    """How to use the λ that was picked, with the head's options that were changed to pick it."""
     if pick.lam is None:
         return "with k_max = 1 there is nothing to select"
+    options = {**changed, "lam": f"{pick.lam:g}"}
+    arguments = " ".join(f"attention.{name}={value}" for name, value in options.items())
     return (
         f"for k_max = {pick.k_max} use attention.lam={pick.lam:g} (it was trained with "
         f"{trained.options['lam']:g}): make evaluate CHECKPOINT={quote(str(trained.path))} "
-        f"ARGS=attention.lam={pick.lam:g}"
+        f"ARGS={quote(arguments)}"
     )

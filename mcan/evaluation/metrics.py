@@ -1,5 +1,6 @@
 """The metrics of an answered split: each is one function from answers and annotations to values."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -69,6 +70,21 @@ def component_choices(answered: AnsweredSplit) -> dict[str, Any]:
         "component_shares": share_components(counts),
         "collapsed_share": share_collapsed(collapsed, num_components),
     }
+
+
+@register_metric("sparsity")
+def sparsity(answered: AnsweredSplit) -> dict[str, Any]:
+    """The share of cells with weight exactly 0 and of the image outside the density's support.
+
+    Both are means over questions, and each is given only for heads that can have it.
+    """
+    predictions = answered.predictions
+    columns = {
+        "zero_weight_share": predictions.zero_weight_share,
+        "outside_support_share": predictions.outside_support_share,
+    }
+    means = {name: float(column.double().mean()) for name, column in columns.items()}
+    return {name: round(mean, 4) for name, mean in means.items() if not math.isnan(mean)}
 
 
 @register_metric("objects")

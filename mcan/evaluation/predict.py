@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention import AttentionOutput, Density, Grid
+from attention import AttentionOutput, Density, Grid, Head
 from data.batching.batch import Batch
 from mcan.network.model import MCAN
 from mcan.runtime.distributed import World
 from mcan.runtime.precision import autocast_to
 
+LATTICE = 64  # points per side of the image at which a density is looked at
 COLLAPSED = 1e-8  # a covariance with a smaller determinant has shrunk onto a cell
 
 
@@ -27,6 +28,9 @@ class Predictions:
     probabilities: Tensor  # (Q,) float32, of that answer
     num_components: Tensor  # (Q,) int64: K*; 0 for discrete attention and for an ensemble
     num_collapsed: Tensor  # (Q,) int64: components whose covariance has collapsed
+    # (Q,) float32, NaN for heads whose weights or densities are never zero, and for an ensemble:
+    zero_weight_share: Tensor  # of the real cells those whose weight is exactly 0
+    outside_support_share: Tensor  # of the image, where the density is 0
 
 
 @torch.inference_mode()
@@ -47,7 +51,15 @@ def answer_batch(model: MCAN, batch: Batch, world: World, dtype: torch.dtype) ->
     """A model's rows of `Predictions`."""
     question, attended = attend(model, batch, world, dtype)
     best = answer_logits(model, question, attended.context).max(1)
-    return batch.question_ids, best.indices, best.values.sigmoid(), *components_in_use(attended)
+    grid = Grid.of(batch.question_sizes(), device=world.device)
+    return (
+        batch.question_ids,
+        best.indices,
+        best.values.sigmoid(),
+        *components_in_use(attended),
+        share_zero_weights(model.pool_image.head, attended, grid),
+        share_outside_support(attended),
+    )
 
 
 def answer_ensemble(
@@ -61,7 +73,8 @@ def answer_ensemble(
         total = total + answer_logits(model, question, attended.context).double().sigmoid()
     best = (total / len(models)).max(1)  # type: ignore[union-attr]
     none = torch.zeros_like(batch.question_ids)
-    return batch.question_ids, best.indices, best.values.float(), none, none
+    undefined = torch.full((len(none),), torch.nan)
+    return batch.question_ids, best.indices, best.values.float(), none, none, undefined, undefined
 
 
 def attend(
@@ -103,6 +116,28 @@ def count_collapsed(mixture: Density) -> Tensor:
     number = torch.arange(sigma.shape[2], device=sigma.device)
     in_use = number < mixture.num_components[..., None]
     return ((determinant < COLLAPSED) & in_use).sum(-1)
+
+
+def share_zero_weights(head: Head, attended: AttentionOutput, grid: Grid) -> Tensor:
+    """(b,) float32: the share of real cells whose weight is exactly 0; NaN for softmax."""
+    weights = attended.weights
+    if getattr(head, "normaliser", "softmax") == "softmax":
+        return torch.full((len(weights),), torch.nan)
+    num_zero = ((weights == 0) & grid.mask).sum(1)
+    return num_zero.float() / grid.mask.sum(1)
+
+
+def share_outside_support(attended: AttentionOutput) -> Tensor:
+    """(b,) float32: the share of LATTICE × LATTICE points of the image at which the density is 0.
+
+    NaN for Gaussians, which are nowhere zero, and for discrete attention. The points are the
+    centres of equal cells, whatever the grid of the features is.
+    """
+    mixture = attended.mixture
+    if mixture is None or mixture.support is None:
+        return torch.full((len(attended.weights),), torch.nan)
+    points = Grid.of([(LATTICE, LATTICE)], device=attended.weights.device).positions[0]
+    return (mixture.density(points)[:, 0] == 0).float().mean(1)
 
 
 def as_predictions(rows: Iterable[tuple[Tensor, ...]], world: World) -> Predictions:

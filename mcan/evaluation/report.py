@@ -8,7 +8,11 @@ from mcan.evaluation.metrics import share_components
 from mcan.evaluation.trained_model import TrainedModel
 
 NUM_HARDEST = 3
-SHOWN_ELSEWHERE = ("accuracy", "collapsed_share", "validation_questions_per_second")
+SPARSITY = {
+    "zero_weight_share": "cells of weight 0",
+    "outside_support_share": "image outside the support",
+}
+SHOWN_ELSEWHERE = ("accuracy", "collapsed_share", *SPARSITY, "validation_questions_per_second")
 
 
 def describe_evaluated(trained: TrainedModel, split: EvaluationSplit) -> dict[str, Any]:
@@ -38,7 +42,7 @@ def format_warning(described: Mapping[str, Any]) -> str:
 
 
 def format_groups(metrics: Mapping[str, Any]) -> str:
-    """The hardest templates, K*, and accuracy by objects, as lines to print."""
+    """The hardest templates, K*, accuracy by objects, and sparsity, as lines to print."""
     lines = []
     accuracies = metrics.get("accuracy_by_template", {})
     hardest = sorted(accuracies, key=lambda name: float(accuracies[name]))[:NUM_HARDEST]
@@ -50,6 +54,8 @@ def format_groups(metrics: Mapping[str, Any]) -> str:
     else:
         by_objects = metrics.get("accuracy_by_objects", {})
         lines += [f"{name:18}{accuracy:9.2f}" for name, accuracy in by_objects.items()]
+    shown = [(label, metrics[name]) for name, label in SPARSITY.items() if name in metrics]
+    lines += [f"{label}: {100 * share:.2f} %" for label, share in shown]
     return "\n".join(lines)
 
 

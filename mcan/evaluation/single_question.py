@@ -122,6 +122,11 @@ def open_with_backbone(
     """The model with its backbone; raise when its features cannot be computed here."""
     device = next(trained.model.parameters()).device
     name, resize = trained.manifest.backbone, trained.manifest.resize
+    if not trained.manifest.is_grid:
+        raise ValueError(
+            f"{trained.path} was trained on regions of '{name}', a detector that is not here, so "
+            "it cannot be asked about an image without them; evaluate and figures work"
+        )
     try:
         backbone = open_backbone(name, weights or None, device, resize)
     except ValueError as error:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 import attention
+from attention.heads.registry import name_variant
 from data.features.manifest import Manifest
 from data.features.store_set import StoreSet
 from data.text.answer_list import AnswerList
@@ -38,8 +39,16 @@ class TrainedModel:
     epoch: int  # epochs that were trained to the end
     batch_size: int | None  # of its run's validation, where K* depends on it: selection=batch
 
+    @property
+    def head_name(self) -> str:
+        """What figures and reports call its attention."""
+        return name_variant(**self.options)
+
     def check_features(self, stores: StoreSet) -> None:
-        """Raise when features of this width or backbone are not what the model was trained on."""
+        """Raise when features of this width or backbone are not what the model was trained on.
+
+        Its head must be one for such features, too.
+        """
         found = stores.num_features, stores.stores[0].manifest.backbone
         trained = self.model.sizes.num_features, self.manifest.backbone
         if found != trained:
@@ -47,6 +56,7 @@ class TrainedModel:
                 f"{stores.names()} holds {found[0]} features per cell of backbone {found[1]}, but "
                 f"{self.path} was trained on {trained[0]} of backbone {trained[1]}"
             )
+        check_positions(self.model, self.options["name"], stores)
 
     def check_words(self, folder: DataFolder) -> None:
         """Raise when the folder's own words are not those that the model knows."""
@@ -73,6 +83,12 @@ class TrainedModel:
         if not Path(root).is_dir():
             raise FileNotFoundError(f"there is no data in {root}: {advice}")
         return DataFolder(root, data.get("layout", VQA_V2))
+
+
+def check_positions(model: MCAN, head: str, stores: StoreSet) -> None:
+    """Raise when a head that reads where cells are is to attend to regions."""
+    if model.pool_image.head.uses_positions:
+        stores.require_grid(f"{head} attention needs one; discrete attention does not")
 
 
 def load_trained(

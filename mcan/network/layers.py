@@ -4,8 +4,13 @@ Shape letters: B batch, T tokens, L cells, M queries, N keys, H hidden. Masks ar
 positions, of shape (B, 1, 1, N), or None where nothing is padded.
 """
 
+import math
+
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
+
+from attention import without_autocast
 
 NORM_EPSILON = 1e-12  # of MCAN's own LayerNorm once its unbiased deviation is folded into the gain
 
@@ -30,6 +35,16 @@ class MultiHeadAttention(nn.Module):
             query, key, value, attn_mask=mask, dropout_p=dropout
         )
         return self.merge(attended.transpose(1, 2).flatten(2))  # (B, M, H)
+
+    def weights(self, x: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
+        """The softmax(QKᵀ/√d) (B, heads, M, N) that `forward` attends with outside training."""
+        query, key = self._split(self.query(x)), self._split(self.key(memory))
+        dtype = torch.promote_types(query.dtype, torch.float32)
+        with without_autocast(x.device):
+            scores = query.to(dtype) @ key.to(dtype).mT / math.sqrt(query.shape[-1])
+            if mask is not None:
+                scores = scores.masked_fill(~mask, -torch.inf)
+            return scores.softmax(-1)
 
     def _split(self, x: Tensor) -> Tensor:
         return x.view(*x.shape[:2], self.num_heads, -1).transpose(1, 2)

@@ -48,6 +48,10 @@ class QuestionPooling(nn.Module):
 
     def forward(self, words: Tensor, is_word: Tensor) -> Tensor:
         """words (B, T, H), is_word (B, T) -> (B, output)."""
-        scores = self.score_network(words).masked_fill(~is_word, -torch.inf)
-        weights = scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
+        weights = self.weights(words, is_word)
         return self.merge((weights[:, None].to(words.dtype) @ words).squeeze(1))
+
+    def weights(self, words: Tensor, is_word: Tensor) -> Tensor:
+        """(B, T): zero in padding, sum 1."""
+        scores = self.score_network(words).masked_fill(~is_word, -torch.inf)
+        return scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from data.features.manifest import Manifest
+from data.features.from_npz import BOTTOM_UP
+from data.features.manifest import GRID, REGIONS, Manifest
 from data.text.vocabulary import UNK
 from data.text.word_lists import Words
 from mcan.checkpoint import DAMAGED, KIND
@@ -69,6 +70,7 @@ class ImportedModel:
             num_cells=1,
             num_features=self.sizes.num_features,
             checksum="",
+            cells=REGIONS if backbone == BOTTOM_UP else GRID,
         )
         return {
             "config": {

@@ -87,7 +87,7 @@ def rename_all(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     state = {name.removeprefix("module."): tensor for name, tensor in state_dict.items()}
     boxes = [name for name in state if name.startswith(BOX_FEATURES)]
     if boxes:
-        raise ValueError(f"this MCAN also reads bounding boxes ({boxes[0]}), which grids have not")
+        raise ValueError(f"this MCAN also reads bounding boxes ({boxes[0]}); ours does not")
     renamed = {}
     for name, tensor in state.items():
         # MCAN's norm divides by the unbiased deviation, torch's by the biased one.

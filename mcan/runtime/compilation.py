@@ -82,7 +82,7 @@ def check_compiler(device: torch.device) -> None:
         torch.compile(torch.special.expm1, dynamic=True)(torch.ones(3, device=device))
     except RuntimeError as error:
         needed = "a C++ compiler" if device.type == "cpu" else "Triton and a C compiler"
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        reason = " ".join((str(error) or type(error).__name__).split())[:200]
         raise ValueError(
             f"runtime.compile=true needs {needed} and Python's headers, but a trial failed "
             f"({reason}); install what is missing, or leave runtime.compile=false"

@@ -104,7 +104,7 @@ class TrainingRun:
     def finish_epoch(self, stop: StopRequest) -> None:
         """Validate, write the epoch's metrics and a checkpoint, and turn to the next epoch."""
         progress, start = self.progress, time.monotonic()
-        speed = (progress.num_questions - self._counted_before) / (start - self._epoch_start)
+        trained = progress.num_questions - self._counted_before
         last = replace(progress, global_step=progress.global_step - 1)
         metrics: dict[str, Any] = {
             "epoch": progress.epoch,
@@ -114,7 +114,11 @@ class TrainingRun:
             **self.head.values_at(progress.epoch),
             **self.validate(stop),
         }
-        metrics["questions_per_second"] = round(speed, 1)
+        metrics["validation_questions"] = len(self.validation.question_ids)
+        if self.settings.runtime.limit_batches is not None:
+            metrics["limit_batches"] = self.settings.runtime.limit_batches
+        if trained:  # a run that was stopped in its validation resumes with nothing to time
+            metrics["questions_per_second"] = round(trained / (start - self._epoch_start), 1)
         metrics["validation_seconds"] = round(time.monotonic() - start, 3)
         is_best = metrics["accuracy"] > progress.best
         self.lines.append(metrics)

@@ -15,6 +15,8 @@ def prepare_data(settings: TrainingSettings, folder: DataFolder, resume: bool = 
     if not resume:  # a checkpoint has embeddings
         check_word_vectors(settings.word_vectors)
     ensure_dataset(data)
+    for name in folder.layout.divide_training(settings.train_split)[1]:
+        folder.check_extra(name)
     words = prepare_words(folder, data.min_answer_count, data.question_length)
     notice = words.notice_of_threshold(data.min_answer_count, folder)
     if notice and data.min_answer_count != MIN_ANSWER_COUNT:  # the default takes the existing list

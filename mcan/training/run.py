@@ -7,10 +7,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from data.text.word_lists import Words
 from data.vqa.data_folder import DataFolder
-from mcan.evaluation.evaluation_split import open_evaluation_split
+from mcan.evaluation.evaluation_split import EvaluationSplit, open_evaluation_split
+from mcan.evaluation.trained_model import check_positions
 from mcan.head_schedule import ScheduledHead
 from mcan.network.architecture import build_model
 from mcan.network.model import MCAN
+from mcan.runtime.code_version import find_commit
 from mcan.runtime.compilation import compile_layers
 from mcan.runtime.distributed import World
 from mcan.runtime.precision import choose_dtype
@@ -20,6 +22,7 @@ from mcan.training.run_folder import RunFolder
 from mcan.training.settings import TrainingSettings
 from mcan.training.step import Stepper, make_optimizer
 from mcan.training.trackers import TrackedRun, Trackers, build_trackers
+from mcan.training.trackers.profiler import check_profile
 from mcan.training.training_data import open_training_data
 
 
@@ -36,8 +39,8 @@ def build_run(
     """
     optim, runtime = settings.optim, settings.runtime
     data = open_training_data(settings, folder, words, world)
-    quiet = replace(runtime, show_progress=False)  # a run shows its epochs, not its validation
-    validation = open_evaluation_split(folder, settings.val_split, words, quiet, world.device)
+    check_profile(runtime.profile, data.sampler.num_steps)
+    validation = open_validation(settings, folder, words, world)
     data.check_alike(validation.loader.stores)
     head = ScheduledHead(settings.attention, optim.epochs)
     model = build_model(
@@ -47,6 +50,7 @@ def build_run(
         num_answers=len(words.answers),
         num_features=data.manifest.num_features,
     )
+    check_positions(model, head.options["name"], data.loader.stores)
     checkpoint = world.broadcast(run_folder.latest() if run_folder is not None else None)
     start_weights(model, settings, words, checkpoint, world)
     model.to(world.device)
@@ -60,6 +64,7 @@ def build_run(
         "attention": head.options,
         "train_split": settings.train_split,
         "manifest": data.manifest.dump(),
+        "commit": find_commit() if world.is_first else "",  # the first process writes
         **words.state(),
     }
     run = TrainingRun(settings, model, head, stepper, data, validation, contents, run_folder)
@@ -68,6 +73,20 @@ def build_run(
     if run_folder is not None:
         run.trackers = track(run, run_folder)
     return run
+
+
+def open_validation(
+    settings: TrainingSettings, folder: DataFolder, words: Words, world: World
+) -> EvaluationSplit:
+    """What every epoch ends on; a run shows its epochs, not its validation."""
+    return open_evaluation_split(
+        folder,
+        settings.val_split,
+        words,
+        replace(settings.runtime, show_progress=False),
+        world.device,
+        limit_batches=settings.runtime.limit_batches,
+    )
 
 
 def distribute(model: MCAN, compiled: bool, world: World) -> nn.Module:
@@ -91,4 +110,4 @@ def track(run: TrainingRun, folder: RunFolder) -> Trackers:
         dtype=run.stepper.dtype,
         device=run.stepper.world.device,
     )
-    return build_trackers(settings.tracker, tracked, settings.runtime.show_progress)
+    return build_trackers(settings.tracker, tracked, settings.runtime)

@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -70,6 +72,7 @@ class RunFolder:
             except DamagedCheckpointError as error:
                 problems[path] = str(error)
                 continue
+            check_resumable(path, content)
             for damaged, problem in problems.items():
                 print(f"WARNING: {problem}; resuming from {path.name} instead", flush=True)
                 # else it would count as the newest, and valid ones would be deleted in its place
@@ -77,6 +80,11 @@ class RunFolder:
             return content
         if problems:
             raise ValueError(next(iter(problems.values())))
+        for path in (self.path / "last.pt", self.path / "best.pt"):
+            # a run that was killed while it wrote its first checkpoint may have left one: it starts
+            # again and replaces it, but never a model of another origin
+            with contextlib.suppress(DamagedCheckpointError, FileNotFoundError):
+                check_resumable(path, load_checkpoint(path))
         return None
 
     def discard(self) -> None:
@@ -99,6 +107,15 @@ class RunFolder:
         self.close()
 
 
+def check_resumable(path: Path, content: Mapping[str, Any]) -> None:
+    """Raise for a released or imported model: it has no state of a run."""
+    if "model" in content and "optimizer" not in content:
+        raise ValueError(
+            f"{path} is a model without the state of a run, as make release writes it: it cannot "
+            f"be resumed; start a new run from it with init_from={path}"
+        )
+
+
 def open_run_folder(path: Path, resume: bool, config: str) -> RunFolder:
     """The folder of a run, with its config in it."""
     folder = RunFolder(path, resume)
@@ -109,6 +126,21 @@ def open_run_folder(path: Path, resume: bool, config: str) -> RunFolder:
             folder.discard()
             raise
     return folder
+
+
+def remove_debug_run(path: Path) -> None:
+    """Remove the folder of an earlier run of debug=quick; any other is left alone and named."""
+    if not path.is_dir():
+        return
+    config = path / "config.yaml"
+    if config.is_file():
+        is_debug = "is_debug: true" in config.read_text(encoding="utf-8").splitlines()
+    else:  # killed before it was written
+        is_debug = not any(path.glob("*.pt"))
+    if not is_debug:
+        raise ValueError(f"{path} is not of debug=quick and stays; choose another name=…")
+    with RunFolder(path, resume=True):
+        shutil.rmtree(path)
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import attention
+from attention.heads.registry import complete_options
 from mcan.runtime.settings import read_batch_size
 from mcan.training.learning_rate import with_name
 
@@ -13,7 +15,7 @@ MAY_CHANGE = {"optim.epochs"}  # more epochs are more of the same
 def check_same_settings(now: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     """Raise where the settings of a resumed run would make it another run."""
     for name in MUST_MATCH:
-        old, new = (flatten(name, with_rate_name(name, each[name])) for each in (before, now))
+        old, new = (flatten(name, complete(name, each[name])) for each in (before, now))
         # a head's name first: the options of another head differ because of it
         keys = sorted({*old, *new} - MAY_CHANGE, key=lambda key: (key != "attention.name", key))
         for key in keys:
@@ -21,13 +23,17 @@ def check_same_settings(now: Mapping[str, Any], before: Mapping[str, Any]) -> No
     if now["attention"].get("selection") == "batch":  # K* in validation depends on it
         sizes = read_batch_size(before), read_batch_size(now)
         check_same_value("runtime.evaluation_batch_size", *sizes)
+    limits = [each.get("runtime", {}).get("limit_batches") for each in (before, now)]
+    check_same_value("runtime.limit_batches", *limits)  # else its epochs would differ in length
 
 
-def with_rate_name(name: str, setting: Any) -> Any:
-    """The settings of `optim` with a name for the learning rate, which older runs do without."""
-    if name != "optim" or "rate" not in setting:
-        return setting
-    return {**setting, "rate": with_name(setting["rate"])}
+def complete(name: str, setting: Any) -> Any:
+    """A setting with what older runs do without: options of the head, a name of the rate."""
+    if name == "attention" and setting["name"] in attention.available():
+        return complete_options(**setting)
+    if name == "optim" and "rate" in setting:
+        return {**setting, "rate": with_name(setting["rate"])}
+    return setting
 
 
 def check_same_value(key: str, old: Any, new: Any) -> None:

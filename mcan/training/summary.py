@@ -28,7 +28,18 @@ def summarise(lines: Sequence[Mapping[str, Any]], question_only: Scores) -> str:
         table.append(f"number of components K* = 1, 2, …: {shares}")
     if best["accuracy"] > last["accuracy"]:
         table.append(f"best.pt is of epoch {best['epoch']}: {best['accuracy']:.2f}")
+    if "limit_batches" in last:
+        table.append(describe_limit(last))
     return "\n".join(table)
+
+
+def describe_limit(line: Mapping[str, Any]) -> str:
+    """What a run with runtime.limit_batches was trained and validated on."""
+    number = line["limit_batches"]
+    return (
+        f"NOT A WHOLE RUN: runtime.limit_batches={number} trained on at most {number} batches per "
+        f"epoch and validated on {line['validation_questions']} questions"
+    )
 
 
 def describe_files(run: Path, num_figures: int) -> str:
@@ -36,13 +47,16 @@ def describe_files(run: Path, num_figures: int) -> str:
     lines = [f"best.pt, last.pt, config.yaml and metrics.jsonl are in {run}"]
     if num_figures:
         lines.append(f"{num_figures} figures of its attention are in {run / 'figures'}")
-    lines.append(f"curves and maps: {TENSORBOARD} --logdir {quote(str(run.parent))}")
+    if (run / "tensorboard").is_dir():
+        lines.append(f"curves and maps: {TENSORBOARD} --logdir {quote(str(run.parent))}")
     return "\n".join(lines)
 
 
-def suggest_commands(run: Path, folder: DataFolder, selects_components: bool) -> str:
-    """What to run next."""
-    name = quote(str(run))
+def suggest_commands(
+    run: Path, folder: DataFolder, selects_components: bool, modules: Sequence[str] = ()
+) -> str:
+    """What to run next, with the modules that the run's parts are registered in."""
+    name = quote(str(run)) + (f" ARGS='modules=[{','.join(modules)}]'" if modules else "")
     commands = [f"make evaluate CHECKPOINT={name}"]
     if selects_components:
         commands.append(f"make lambda CHECKPOINT={name}")

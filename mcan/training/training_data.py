@@ -64,7 +64,7 @@ def open_training_data(
     """The training split: its questions, its features, and which of them make a batch."""
     runtime, split = settings.runtime, settings.train_split
     loader = Loader(
-        open_stores(folder.stores(split), runtime.reader, runtime.stage_to),
+        open_stores(folder.training_stores(split), runtime.reader, runtime.stage_to),
         load_examples(folder, split, words),
         len(words.answers),
         num_threads=choose_loader_threads(runtime),
@@ -72,6 +72,10 @@ def open_training_data(
         pin=world.device.type == "cuda",
     )
     sampler = TrainingSampler(
-        loader.shapes, settings.optim.batch_size, settings.seed, runtime.mixing
+        loader.shapes,
+        settings.optim.batch_size,
+        settings.seed,
+        runtime.mixing,
+        runtime.limit_batches,
     )
     return TrainingData(loader, sampler, world, runtime.micro_batches)

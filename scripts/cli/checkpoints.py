@@ -31,7 +31,7 @@ def changed_options(settings: TrainedSettings) -> dict[str, Any]:
 def find_run(name: str, runs: Path) -> Path:
     """A path as it is; the run of that name; or the only run whose name holds it as a part.
 
-    `make train` names runs <data>-<head>-seed<n>, so that "discrete" is enough where there is one.
+    `make train` names runs <data>-<head>-seed<n>-…, so that "discrete" is enough for the only one.
     """
     for path in (Path(name), runs / name):
         if path.is_file() or (path / "best.pt").is_file():

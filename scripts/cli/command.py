@@ -3,20 +3,33 @@
 A user's mistake ends it in one sentence with exit code 2, before anything is made or read.
 """
 
+import argparse
 import faulthandler
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar, get_type_hints
 
 import hydra
-from omegaconf import DictConfig, OmegaConf
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from scripts.cli.aliases import rename_word
-from scripts.cli.composition import OURS, Configuration
-from scripts.cli.overrides import one_line, quote_literal, quote_value, to_overrides
+from scripts.cli.composition import OURS, Configuration, compose, is_multirun
+from scripts.cli.flags import list_flags, parse_flags, starts_nothing
+from scripts.cli.help import describe_command
+from scripts.cli.overrides import (
+    list_combinations,
+    one_line,
+    quote_literal,
+    quote_text,
+    quote_value,
+    to_overrides,
+)
+from scripts.cli.terminal import ignore_closed_terminal
 from scripts.cluster.exit_status import count_restarts, leave_exit_status, read_exit_status
 
 CRASHED, USER_ERROR, INTERRUPTED = 1, 2, 130  # exit codes
@@ -31,19 +44,19 @@ class Command(Configuration[Schema]):
     literal: tuple[str, ...] = ()  # settings whose commas and brackets mean nothing to Hydra
 
     def __call__(self) -> None:
-        """Check the words of the command line, then let Hydra start the job or jobs."""
+        """Show what a flag asks for; else check the command line, then start the job or jobs."""
         name_fatal_signals()
         status = read_exit_status() if count_restarts() else None
         if status is not None:  # a mistake or a request to stop: nothing to try again
             sys.exit(status[0])
         try:
-            sys.argv[1:] = read_words(sys.argv[1:], self.literal)
-            self.compose(sys.argv[1:])
-            sys.argv[1:] = to_overrides(sys.argv[1:])
-            decorate = hydra.main(
-                version_base="1.3", config_path=self.configs, config_name=self.config_name
-            )
-            decorate(self.run_config)()
+            arguments = self.parse(sys.argv[1:])
+            if starts_nothing(arguments):
+                ignore_closed_terminal()  # --help | head
+            if arguments.help:
+                print(self.describe(arguments))
+            else:
+                self.start(arguments)
         except ValueError as error:
             fail(error)
         except KeyboardInterrupt:
@@ -51,10 +64,47 @@ class Command(Configuration[Schema]):
                 print("interrupted", file=sys.stderr)
             sys.exit(INTERRUPTED)
 
+    def parse(self, words: Sequence[str]) -> argparse.Namespace:
+        """The flags and the settings of a command line."""
+        return parse_flags(read_words(words, self.literal))
+
+    def describe(self, arguments: argparse.Namespace) -> str:
+        """What --help prints; of a list of values, the first is shown."""
+        module = sys.modules[self.run.__module__]
+        name = module.__spec__.name if module.__spec__ else module.__name__
+        overrides = list_combinations(arguments.overrides)[0]
+        with self.searching(arguments):
+            config_name = arguments.config_name or self.config_name
+            config, _ = compose(config_name, overrides)
+            return describe_command(
+                name.removesuffix(".__main__"),
+                module.__doc__ or self.run.__doc__ or "",
+                config_name,
+                overrides,
+                config,
+            )
+
+    def start(self, arguments: argparse.Namespace) -> None:
+        """Let Hydra start the job or jobs, or show what its flags ask for."""
+        words = [*list_flags(arguments), *arguments.overrides]
+        self.compose(words)
+        sys.argv[1:] = to_overrides(words)
+        start = hydra.main(
+            version_base="1.3", config_path=self.configs, config_name=self.config_name
+        )(self.run_config)
+        if not is_multirun(arguments) or has_own_place(arguments.overrides):
+            start()
+            return
+        with tempfile.TemporaryDirectory() as place:  # Hydra's multirun writes its config there
+            sys.argv.append(f"hydra.sweep.dir={quote_text(place)}")
+            start()
+
     def run_config(self, config: DictConfig) -> None:
         """Do it with the config of a job; how it ends becomes an exit code."""
         try:
-            self.run(self.read(OmegaConf.to_container(config, resolve=True)))  # type: ignore[arg-type]
+            job = HydraConfig.get()
+            assert job.job.config_name is not None
+            self.run(self.read(job.job.config_name, config, dict(job.runtime.choices)))
         except ConnectionAbortedError as error:
             # another process was lost: a crash, no mistake, so that it may be tried again
             print(f"error: {describe(error)}", file=sys.stderr)
@@ -88,6 +138,11 @@ def read_words(words: Sequence[str], literal: Sequence[str] = ()) -> list[str]:
     """The words of a command line as Hydra reads them: texts quoted, old names replaced."""
     quoted = [quote_value(quote_literal(word, literal)) for word in words]
     return [rename_word(word) for word in quoted]
+
+
+def has_own_place(overrides: Sequence[str]) -> bool:
+    """Whether a multirun is told where to keep its files; other launchers need them to stay."""
+    return any(word.startswith(("hydra.sweep.dir=", "hydra/launcher=")) for word in overrides)
 
 
 def name_fatal_signals() -> None:

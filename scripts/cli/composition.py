@@ -1,28 +1,34 @@
 """The settings that a command line asks for, composed and checked before Hydra starts anything."""
 
+import argparse
 import contextlib
+import dataclasses
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import hydra
 from hydra._internal.hydra import Hydra
-from hydra._internal.utils import create_config_search_path, get_args_parser
+from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
 from hydra.initialize import get_gh_backup, restore_gh_from_backup
 from hydra.plugins.search_path_plugin import SearchPathPlugin
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
+from configs.schema.kinds import Required
 from scripts.cli.aliases import rename_keys
+from scripts.cli.changes import list_changes
+from scripts.cli.flags import parse_flags, starts_nothing
 from scripts.cli.overrides import list_combinations, one_line, to_overrides
 from scripts.cli.parts import check_parts
-from scripts.cli.settings import describe_unknown, read_settings
+from scripts.cli.settings import CHANGES, describe_unknown, list_kinds, read_settings
 
 OURS = "pkg://configs"
 Schema = TypeVar("Schema")
@@ -51,39 +57,72 @@ class Configuration(Generic[Schema]):
         """The checked settings of every job that the words of a command line start.
 
         That is one job, or with --multirun several. Hydra's flags mean what they mean to Hydra;
-        one that starts no job leaves nothing to check. A mistake is a ValueError of one sentence.
+        with one that shows the settings, some may be missing. A mistake is a ValueError of one
+        sentence.
         """
-        arguments = get_args_parser().parse_args(words)
-        shown = arguments.help or arguments.hydra_help or arguments.info
-        if shown or arguments.shell_completion or arguments.experimental_rerun:
+        arguments = parse_flags(words)
+        name = arguments.config_name or self.config_name
+        shows_settings = arguments.cfg or arguments.info
+        if arguments.experimental_rerun or (starts_nothing(arguments) and not shows_settings):
             return []
-        jobs, name = [arguments.overrides], arguments.config_name or self.config_name
-        if arguments.multirun or "hydra.mode=MULTIRUN" in arguments.overrides:
+        jobs = [arguments.overrides]
+        if is_multirun(arguments):
             jobs = list_combinations(arguments.overrides)
-        with search_in(arguments.config_path or self.configs, arguments.config_dir):
+        with self.searching(arguments):
             composed = [compose(name, overrides) for overrides in jobs]
-        return [self.read(config) for config in composed]
+            if shows_settings:
+                for config, _ in composed:
+                    fill_required(self.schema, config)
+            return [self.read(name, *each) for each in composed]
 
-    def read(self, config: dict[str, Any]) -> Schema:
-        """A composed config as settings; what is built by its name is built, to be checked."""
-        rename_keys(config)
-        settings = read_settings(self.schema, config, self.config_name)
+    def searching(self, arguments: argparse.Namespace) -> AbstractContextManager[None]:
+        """Hydra's search path with what the flags say of it."""
+        return search_in(arguments.config_path or self.configs, arguments.config_dir)
+
+    def read(self, name: str, config: DictConfig, choices: Mapping[str, str | None]) -> Schema:
+        """A composed config as settings; what is built by its name is built, to be checked.
+
+        `name` is that of the config, `choices` what was chosen of each group.
+        """
+        values: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
+        rename_keys(values)
+        settings = read_settings(self.schema, values, self.config_name)
+        if hasattr(settings, CHANGES):
+            changes = list_changes(name, config, choices)
+            settings = dataclasses.replace(settings, changes=changes)  # type: ignore[type-var]
         check_parts(settings)
         return settings
 
 
-def compose(config_name: str, overrides: list[str]) -> dict[str, Any]:
-    """One config; the key of a wrong override is named beside the nearest there is."""
+def fill_required(schema: Any, config: DictConfig) -> None:
+    """Put something in the place of what a user must give and has not given."""
+    for key, kind in list_kinds(schema).items():
+        if kind == Required and (OmegaConf.is_missing(config, key) or not config[key]):
+            config[key] = "…"
+
+
+def is_multirun(arguments: argparse.Namespace) -> bool:
+    """Whether there is a job for each combination of listed values."""
+    return arguments.multirun or "hydra.mode=MULTIRUN" in arguments.overrides
+
+
+def compose(config_name: str, overrides: list[str]) -> tuple[DictConfig, dict[str, str | None]]:
+    """One config, and the choices of its groups; a wrong key is named beside the nearest one."""
     try:
-        config = hydra.compose(config_name, to_overrides(overrides))
-        return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
+        config = hydra.compose(config_name, to_overrides(overrides), return_hydra_config=True)
+        choices = dict(config.hydra.runtime.choices)
+        with open_dict(config):
+            del config["hydra"]
+        OmegaConf.to_container(config, resolve=True)
+        return config, choices
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         unknown = re.search(r"Could not override '([^']+)'", str(error))
         if unknown is None or not overrides:
             raise ValueError(one_line(error)) from None
         others = [word for word in overrides if word.partition("=")[0].lstrip("+") != unknown[1]]
         # a key that a YAML overrides is in no word: then compared with those of the plain config
-        known = list(list_keys(compose(config_name, others if others != overrides else [])))
+        plain, _ = compose(config_name, others if others != overrides else [])
+        known = list(list_keys(OmegaConf.to_container(plain)))  # type: ignore[arg-type]
         raise ValueError(describe_unknown(unknown[1], known)) from None
 
 

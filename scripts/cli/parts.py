@@ -42,15 +42,15 @@ def check_splits(settings: Any) -> None:
     layouts = [LAYOUTS[name] for name in names]
     for key in ("split", "train_split", "val_split"):
         if hasattr(settings, key):
-            check_split(getattr(settings, key), layouts)
+            check_split(getattr(settings, key), layouts, training=key == "train_split")
 
 
-def check_split(split: str, layouts: Iterable[Layout]) -> None:
+def check_split(split: str, layouts: Iterable[Layout], training: bool = False) -> None:
     """Raise the sentence of the first layout if none has the split."""
     problems = []
     for layout in layouts:
         try:
-            layout.split_names(split)
+            layout.divide_training(split) if training else layout.split_names(split)
         except ValueError as error:
             problems.append(error)
         else:

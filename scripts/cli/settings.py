@@ -12,7 +12,8 @@ from configs.schema.kinds import Required
 
 Schema = TypeVar("Schema")
 
-COMPOSED = "composed"  # a field that is not a setting: it takes the whole config as plain values
+# fields that are not settings: the whole config as plain values, and what differs from its files
+COMPOSED, CHANGES = "composed", "changes"
 MISSING = ("???", "", None)  # a required setting that was not given
 LIMIT = re.compile(r"([<>]=?) (\d+)(?:\^(\d+))?")  # one part of ">= 0 and < 2^63"
 COMPARE = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
@@ -39,7 +40,7 @@ def list_kinds(schema: Any) -> dict[str, Any]:
     return {
         field.name: hints[field.name]
         for field in dataclasses.fields(schema)
-        if field.name != COMPOSED
+        if field.name not in (COMPOSED, CHANGES)
     }
 
 
@@ -153,7 +154,10 @@ def show(value: Any) -> str:
 
 
 def describe_unknown(name: str, known: list[str]) -> str:
-    """Name the nearest setting there is, or those beside it when none is near."""
+    """Name the settings within it, or the nearest there is, or those beside it if none is near."""
+    within = [each for each in known if each.startswith(f"{name}.")]
+    if within:
+        return f"there is no setting '{name}'; there are {', '.join(within)}"
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     if near:
         return f"there is no setting '{name}'; did you mean '{near[0]}'?"

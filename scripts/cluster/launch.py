@@ -17,7 +17,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from mcan.runtime.stop_request import PREEMPTED
-from scripts.cli.command import CRASHED, Command, fail, read_words
+from scripts.cli.command import CRASHED, Command, fail
+from scripts.cli.composition import is_multirun
+from scripts.cli.flags import list_flags, starts_nothing
+from scripts.cli.overrides import list_combinations
 from scripts.cluster.child_process import forward_signals
 from scripts.cluster.exit_status import FILE, leave_exit_status, read_exit_status
 from scripts.cluster.slurm import REQUEUE_ON, requeue
@@ -37,20 +40,36 @@ def main() -> None:
     options = parse(sys.argv[1:])
     command: Command[Any] = importlib.import_module(options.module).main
     try:
-        words = read_words(options.words)
-        (settings,) = command.compose(words)
+        arguments = command.parse(options.words)
+        if starts_nothing(arguments):
+            sys.argv = [options.module, *options.words]
+            command()
+            return
+        jobs = command.compose([*list_flags(arguments), *arguments.overrides])
     except ValueError as error:
         fail(error)
+    combinations = [arguments.overrides]
+    if is_multirun(arguments):  # here: processes of one job cannot become those of the next
+        combinations = list_combinations(arguments.overrides)
+        arguments.multirun = False
+    flags = list_flags(arguments)
+    for overrides, settings in zip(combinations, jobs, strict=True):
+        launch(options, [*flags, *overrides], settings.runtime.max_restarts)
+
+
+def launch(options: argparse.Namespace, words: list[str], max_restarts: int) -> None:
+    """Run the processes of one job; unless all is well, this process ends as they did."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ[FILE] = str(Path(folder, "exit_status"))
         with forward_signals(signal_children) as received:
-            code, sentence = run(options, words, settings.runtime.max_restarts)
+            code, sentence = run(options, words, max_restarts)
         del os.environ[FILE]
     if sentence:
         print(sentence, file=sys.stderr)
     if code == PREEMPTED and options.requeue and REQUEUE_ON in received:
         requeue()
-    sys.exit(code)
+    if code:
+        sys.exit(code)
 
 
 def launch_arguments(num_processes: int, module: str, *words: str) -> list[str]:

@@ -17,9 +17,9 @@ from data.io.atomic_files import atomic_write
 from data.vqa.data_folder import DataFolder
 from mcan.training.preparation import prepare_data
 from scripts.cli.command import command
+from scripts.cli.run_names import choose_folder
 from scripts.cluster.slurm import SRUN_CPUS, ask, list_options
 from scripts.sweep.command_line import split_words
-from scripts.train import choose_folder
 
 SCRIPT = """\
 #!/bin/bash
@@ -45,20 +45,25 @@ def main(settings: Submit) -> None:
     """Write the batch script, submit it, and say where its output goes."""
     if settings.launcher.name != "slurm":
         raise ValueError(f"submit needs a launcher of Slurm, not {settings.launcher.name}")
-    if shutil.which("sbatch") is None:
+    if shutil.which("sbatch") is None and not settings.launcher.dry_run:
         raise ValueError("LAUNCHER=slurm needs a machine that has sbatch")
     folder = choose_folder(settings)
-    if folder.exists() and not settings.resume:
+    if folder.exists() and not (settings.resume or settings.is_debug):
         raise ValueError(
             f"{folder} exists already: continue it with resume=true, or choose another name=…"
         )
-    data = DataFolder(settings.data.root, settings.data.layout)
-    prepare_data(settings, data, settings.resume)
     words, _ = split_words(sys.argv[1:])
     place = folder.parent / "slurm"
-    with atomic_write(place / f"{folder.name}.sh") as temporary:
-        temporary.write_text(write_script(settings.launcher, words, place, folder.name))
-    number = submit(place / f"{folder.name}.sh")
+    file = place / f"{folder.name}.sh"
+    script = write_script(settings.launcher, words, place, folder.name)
+    if settings.launcher.dry_run:
+        print(f"# {file}\n{script}\n# the command\n{shlex.join(sbatch(file))}")
+        return
+    data = DataFolder(settings.data.root, settings.data.layout)
+    prepare_data(settings, data, settings.resume)
+    with atomic_write(file) as temporary:
+        temporary.write_text(script)
+    number = submit(file)
     print(f"job {number} is submitted; it trains in {folder}")
     print(f"its output goes to {place / f'{folder.name}-{number}.log'}; squeue --job={number} asks")
 
@@ -86,9 +91,14 @@ def format_option(name: str, value: Any) -> str:
     return f"#SBATCH --{name}={shlex.quote(str(value))}"
 
 
+def sbatch(script: Path) -> list[str]:
+    """The command that submits a script."""
+    return ["sbatch", "--parsable", str(script)]
+
+
 def submit(script: Path) -> str:
     """Hand the script to Slurm; the number of the job."""
-    done = ask("sbatch", "--parsable", str(script))
+    done = ask(*sbatch(script))
     if done.returncode:
         raise ValueError(f"nothing was submitted: {' '.join(done.stderr.split())}")
     return done.stdout.strip().split(";")[0]

@@ -73,10 +73,10 @@ class Page:
         """Attention and answers, and K and λ, which change them without another forward pass."""
         self.attention = gr.HTML(EMPTY, elem_id="attention")
         self.components = gr.Radio(
-            [], label="K, the number of Gaussians", visible="hidden", elem_id="components"
+            [], label="K, the number of components", visible="hidden", elem_id="components"
         )
         self.lam = gr.Slider(
-            0, LARGEST_LAMBDA, step=LAMBDA_STEP, label="λ, the penalty per Gaussian",
+            0, LARGEST_LAMBDA, step=LAMBDA_STEP, label="λ, the penalty per component",
             visible="hidden", buttons=[], elem_id="lam",
         )  # fmt: skip
         self.answers = gr.HTML(elem_id="answers")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from attention.heads import registry
 from configs.schema.training import Doctor
 from data.text.word_lists import Words
 from data.vqa.data_folder import DataFolder
@@ -67,6 +68,7 @@ def examine(settings: Doctor) -> Iterator[Finding]:
         yield from check_dataset(
             dataset, settings.train_split, settings.val_split, runtime.reader, min_count
         )
+        yield from check_head(settings, dataset)
         yield from check_initial_weights(settings, dataset)
         if not (runtime.device or "").startswith("cpu"):
             step = count_step(settings, dataset)
@@ -76,6 +78,15 @@ def examine(settings: Doctor) -> Iterator[Finding]:
                 dtype = choose_dtype(runtime.precision, META)
                 yield from check_launches(machine, step, share, dtype)
         yield from check_disks(settings, dataset)
+
+
+def check_head(settings: Doctor, dataset: Dataset) -> Iterator[Finding]:
+    """A head that reads where cells are needs features of a grid."""
+    name = settings.attention["name"]
+    for store in dataset.stores.values():
+        if registry.find(name).uses_positions and not store.manifest.is_grid:
+            text = f"{store.path} holds regions, which form no grid, and {name} attention needs one"
+            yield problem(text, "attention=discrete, or features of a grid")
 
 
 def check_initial_weights(settings: Doctor, dataset: Dataset) -> Iterator[Finding]:

@@ -49,12 +49,18 @@ def check_dataset(
         else:
             yield problem(text, f"run make data DATA={name} (docs/data.md)")
         return
-    split_names = dataset.folder.layout.split_names
-    for split in dict.fromkeys((*split_names(train_split), *split_names(val_split))):
+    layout = dataset.folder.layout
+    train_split, extra = layout.divide_training(train_split)
+    split_names = layout.split_names
+    asked = (each for name in extra for each in layout.extra[name].splits)
+    for split in dict.fromkeys((*split_names(train_split), *asked, *split_names(val_split))):
         advice = f"put the official files into {root} (docs/data.md); make data DATA={name}"
         yield from catch(check_questions(dataset, split), advice)
         advice = "copy or make the store again (docs/data.md)"
         yield from catch(check_store(dataset, split, reader), advice)
+    for name in extra:
+        advice = "put the right files there, or leave it out of train_split"
+        yield from catch(check_extra(dataset, name), advice)
     yield from catch(check_backbones(dataset), "make all stores with one backbone and one resize")
     advice = f"delete vocabulary.json and answers.json and run make data DATA={name}"
     yield from catch(check_words(dataset, split_names(train_split), min_answer_count), advice)
@@ -78,11 +84,9 @@ def check_store(dataset: Dataset, split: str, reader: str) -> Iterator[Finding]:
         yield problem(f"{split}: there is no feature store {path}", advice)
         return
     store = dataset.stores[split] = FeatureStore(path, reader)
-    manifest = store.manifest
-    resize = "any size" if manifest.resize is None else "resize {}/{}".format(*manifest.resize)
     yield ok(
-        f"{split}: {path}, {manifest.backbone}, {resize}, {len(store):,} images of "
-        f"{store.num_features} features per cell, {store.header.file_bytes / 1e9:.2f} GB"
+        f"{split}: {path}, {len(store):,} images of {store.manifest.describe()}, "
+        f"{store.header.file_bytes / 1e9:.2f} GB"
     )
     yield from check_coverage(dataset, split, store)
 
@@ -101,6 +105,24 @@ def check_coverage(dataset: Dataset, split: str, store: FeatureStore) -> Iterato
         )
     else:
         yield ok(f"{split}: every question's image has features")
+
+
+def check_extra(dataset: Dataset, name: str) -> Iterator[Finding]:
+    """Extra questions to train on: annotated, and with the image of every question."""
+    questions, annotations = dataset.folder.read_extra(name)
+    match_annotations(questions, annotations)
+    image_ids = np.unique(questions.image_ids)
+    stores = dataset.stores.values()
+    there = [store.image_ids for store in stores]
+    absent = np.setdiff1d(image_ids, np.concatenate(there)) if there else image_ids
+    yield ok(f"{name}: {len(questions):,} questions about {len(image_ids):,} images, all annotated")
+    if len(absent):
+        names = ", ".join(str(store.path) for store in stores)
+        yield problem(
+            f"{name}: {len(absent):,} of its images have no features in {names or 'any store'}: "
+            f"{name_ids(absent.tolist())}",
+            "make the stores again from folders that have them all",
+        )
 
 
 def check_backbones(dataset: Dataset) -> Iterator[Finding]:

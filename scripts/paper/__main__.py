@@ -4,9 +4,9 @@ python -m scripts.paper dataset=shapes seeds=[1,2]
 """
 
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from configs.schema.training import Paper
 from data.io.atomic_files import atomic_write
@@ -14,14 +14,18 @@ from scripts.cli.command import command
 from scripts.paper.measures import FLOORS, Measures, is_multimodal
 from scripts.paper.provenance import list_facts
 from scripts.paper.report import Picture, Report, to_html, to_markdown
-from scripts.paper.runs import HEADS, Run, plan_runs, train
+from scripts.paper.runs import FINE_TUNED, HEADS, Run, plan_runs, train_runs
 from scripts.paper.tables import (
     EPOCHS,
+    Comparison,
+    Results,
     Table,
+    join_models,
     of_epoch,
     tabulate_accuracy,
     tabulate_divergence,
     tabulate_lambda,
+    tabulate_sparsity,
 )
 
 
@@ -30,13 +34,12 @@ def main(settings: Paper) -> None:
     """Train, measure and write the report; what is there already is not done again."""
     folder, shared = Path(settings.runs), shlex.split(settings.train)
     epochs = settings.fine_tuning_epochs
-    runs = plan_runs(settings.dataset, settings.seeds, folder, shared, epochs)
+    runs = plan_runs(settings.dataset, settings.seeds, folder, shared, epochs, settings.family)
     if not runs:
         raise ValueError("paper needs seeds=[…]: at least one")
     for run in runs:  # all before the first: each may train for days
         run.check()
-    for run in runs:
-        train(run, settings.gpus)
+    train_runs(runs, settings.gpus, settings.parallel)
     report = measure(settings, runs, folder)
     text = to_markdown(report, folder)
     for name, content in (("report.md", text), ("report.html", to_html(report))):
@@ -53,8 +56,9 @@ def measure(settings: Paper, runs: list[Run], folder: Path) -> Report:
     parts = [
         measure_epoch(settings, runs, Measures(folder, root, words, epoch)) for epoch in epochs
     ]
+    title = "Multimodal continuous visual attention: the paper's experiments"
     return Report(
-        "Multimodal continuous visual attention: the paper's experiments",
+        f"{title}, and sparse attention" if settings.family == "sparse" else title,
         list_facts(runs),
         [table for part in parts for table in part.tables],
         [picture for part in parts for picture in part.pictures],
@@ -73,40 +77,71 @@ class MeasuredEpoch:
 
 def measure_epoch(settings: Paper, runs: list[Run], measures: Measures) -> MeasuredEpoch:
     """The tables and pictures of the models of one epoch."""
-    evaluations: dict[str, list[dict[str, Any]]] = {}
-    controls: dict[str, list[dict[str, Any]]] = {}
-    tables: dict[str, list[dict[str, Any]]] = {floor: [] for floor in FLOORS}
-    own, with_picked = [], []
+    evaluations: Results = {}
+    controls: Results = {}
+    lambdas: Results = {floor: [] for floor in FLOORS}
     for run in runs:
         evaluations.setdefault(run.kind, []).append(measures.evaluate(run))
         controls.setdefault(run.kind, []).append(measures.evaluate(run, other_images=True))
         for floor in FLOORS if is_multimodal(run) else ():
-            tables[floor].append(measures.select_lambda(run, floor))
-    picked = {table["run"]: table["picks"][-1]["lam"] for table in tables["cell"]}
-    for seed in settings.seeds:
-        heads = [run for run in runs if run.seed == seed and run.kind in HEADS]
-        own.append(measures.compare_with_people(heads))
-        lam = picked[heads[-1].folder.name]
-        with_picked.append(measures.compare_with_people(heads[-1:], lam))
-    first = [run for run in runs if run.seed == settings.seeds[0] and run.kind in HEADS]
-    drawn = measures.draw_figures(first, settings.figures)
+            lambdas[floor].append(measures.select_lambda(run, floor))
+    picked = {table["run"]: table["picks"][-1]["lam"] for table in lambdas["cell"]}
+    own, with_picked = compare_with_people(settings.seeds, runs, measures, picked)
     count = evaluations["discrete"][0]["num_questions"]
-    tabulated = [
+    tables = [
         tabulate_accuracy(evaluations, controls, settings.dataset, count),
         tabulate_divergence(own, with_picked),
-        tabulate_lambda(tables),
+        tabulate_lambda(lambdas),
     ]
+    if settings.family == "sparse":
+        tables.insert(1, tabulate_sparsity(evaluations))
     return MeasuredEpoch(
-        [of_epoch(table, measures.epoch, evaluations) for table in tabulated],
-        [
-            *show_lambda(first[-1], measures),
-            *(
-                Picture(path, f"{path.stem.replace('_', ' ')}, {measures.epoch} epoch")
-                for path in drawn
-            ),
-        ],
+        [of_epoch(table, measures.epoch, evaluations) for table in tables],
+        list_pictures(settings, runs, measures),
         None not in own,
     )
+
+
+def compare_with_people(
+    seeds: Sequence[int], runs: list[Run], measures: Measures, picked: Mapping[str, float]
+) -> tuple[list[Comparison | None], list[Comparison | None]]:
+    """The comparisons of every seed's heads, and of its multimodal ones with the λ picked."""
+    own: list[Comparison | None] = []
+    with_picked: list[Comparison | None] = []
+    for seed in seeds:
+        heads, variants = split_families(runs, seed)
+        comparison = measures.compare_with_people(heads, f"seed{seed}")
+        if variants:  # the controls are the same: they depend on the maps alone
+            more = measures.compare_with_people(variants, f"seed{seed}-sparse")
+            comparison = comparison and more and join_models(comparison, more)
+        own.append(comparison)
+        for run in filter(is_multimodal, [*heads, *variants]):
+            name = f"seed{seed}" if run in heads else run.folder.name
+            lam = picked[run.folder.name]
+            with_picked.append(measures.compare_with_people([run], f"{name}-picked", lam))
+    return own, with_picked
+
+
+def split_families(runs: list[Run], seed: int) -> tuple[list[Run], list[Run]]:
+    """A seed's runs of the paper's heads, and of their variants."""
+    of_seed = [run for run in runs if run.seed == seed and run.kind != FINE_TUNED]
+    heads = [run for run in of_seed if run.kind in HEADS]
+    return heads, [run for run in of_seed if run.kind not in HEADS]
+
+
+def list_pictures(settings: Paper, runs: list[Run], measures: Measures) -> list[Picture]:
+    """λ of the paper's multimodal model, and the first seed's heads over the same questions."""
+    heads, variants = split_families(runs, settings.seeds[0])
+    drawn = measures.draw_figures(heads, settings.figures)
+    if variants:
+        drawn += measures.draw_figures(
+            variants, settings.figures, "figures-sparse", "components=false"
+        )
+    names = [(path, path.stem.replace("_", " ")) for path in drawn]
+    return [
+        *show_lambda(heads[-1], measures),
+        *(Picture(path, f"{name}, {measures.epoch} epoch") for path, name in names),
+    ]
 
 
 def show_lambda(run: Run, measures: Measures) -> list[Picture]:

@@ -48,23 +48,24 @@ class Measures:
         return run.folder / f"{FLOORS[floor]}{self.suffix}"
 
     def compare_with_people(
-        self, runs: Sequence[Run], lam: float | None = None
+        self, runs: Sequence[Run], name: str, lam: float | None = None
     ) -> dict[str, Any] | None:
         """Divergence from human maps, with another λ than the models' own; None without maps."""
         if not (Path(self.data_root) / "human_attention").is_dir():
             return None
-        name = f"seed{runs[0].seed}{'' if lam is None else '-picked'}{self.suffix}"
-        path = self.folder / "human_attention" / name / "val.json"
+        path = self.folder / "human_attention" / f"{name}{self.suffix}" / "val.json"
         words = [self._name(runs), f"output={path.parent}"]
         words += [f"attention.lam={lam}"] if lam is not None else []
         return self._measure(path, runs[-1], "human_attention", *words)
 
-    def draw_figures(self, runs: Sequence[Run], num: int) -> list[Path]:
+    def draw_figures(
+        self, runs: Sequence[Run], num: int, name: str = "figures", *own: str
+    ) -> list[Path]:
         """Heads side by side over the same questions, as PNG files."""
-        folder = self.folder / f"figures{self.suffix}"
+        folder = self.folder / f"{name}{self.suffix}"
         if num and not any(folder.glob("**/*.png")):
             words = [self._name(runs), f"output={folder}", f"num={num}", "choose=differ"]
-            self._call("figures", "figures", *words, "formats=[png]")
+            self._call("figures", "figures", *words, "formats=[png]", *own)
         return sorted(folder.glob("**/*.png"))
 
     def _name(self, runs: Sequence[Run]) -> str:
@@ -95,4 +96,4 @@ def read(path: Path) -> dict[str, Any]:
 
 def is_multimodal(run: Run) -> bool:
     """Whether a run has a λ to select."""
-    return run.kind in ("multimodal", FINE_TUNED)
+    return run.kind == FINE_TUNED or run.kind.startswith("multimodal")

@@ -2,13 +2,13 @@
 
 import os
 import platform
-import subprocess
+import statistics
 from collections.abc import Sequence
-from pathlib import Path
 
 import torch
 
 from mcan.checkpoint import load_checkpoint
+from mcan.runtime.code_version import find_commit
 from scripts.paper.runs import Run
 
 
@@ -39,26 +39,18 @@ def count_parameters(runs: Sequence[Run]) -> int:
 
 
 def describe_run(run: Run) -> str:
-    """How long it trained, and where its settings are."""
+    """How long it trained, and where its settings are; epochs without a speed count as the others.
+
+    A run that was stopped in an epoch's validation and resumed has no speed of that epoch.
+    """
     lines = run.metrics()
-    steps = [0, *(line["step"] for line in lines)]
-    batch = run.config()["optim"]["batch_size"]
-    seconds = sum(
-        (step - before) * batch / line["questions_per_second"] + line["validation_seconds"]
-        for before, step, line in zip(steps, steps[1:], lines, strict=False)
-    )
-    return f"{len(lines)} epochs in {seconds / 60:.1f} minutes, {run.folder / 'config.yaml'}"
-
-
-def find_commit() -> str:
-    """The commit of the code, where it is a clone."""
-    here = Path(__file__).parent
-    words = ["git", "-C", str(here), "describe", "--always", "--dirty"]
-    try:
-        found = subprocess.run(words, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return "not a git clone"
-    return found.stdout.strip()
+    num_questions = lines[-1]["step"] * run.config()["optim"]["batch_size"]
+    speeds = [line["questions_per_second"] for line in lines if line.get("questions_per_second")]
+    seconds = sum(line["validation_seconds"] for line in lines)
+    seconds += num_questions / statistics.harmonic_mean(speeds) if speeds else 0
+    limited = ", NOT WHOLE ONES (runtime.limit_batches)" if "limit_batches" in lines[-1] else ""
+    taken = f"{len(lines)} epochs in {seconds / 60:.1f} minutes{limited}"
+    return f"{taken}, {run.folder / 'config.yaml'}"
 
 
 def describe_machine() -> str:

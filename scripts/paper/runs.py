@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,20 +11,31 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from configs.schema.training import Train
+from attention.heads.registry import name_variant
+from configs.schema.training import Family, Train
 from mcan.training.preparation import check_word_vectors
 from mcan.training.run_folder import read_metrics
 from scripts.cli.command import read_words
 from scripts.cli.composition import Configuration
 from scripts.cluster.launch import launch_arguments
+from scripts.cluster.shares import list_gpus, share_environment, share_gpus
 
 HEADS = ("discrete", "unimodal", "multimodal")
 FINE_TUNED = "discrete → multimodal"
+SPARSE = (  # heads with sparse weights or densities of bounded support
+    ("discrete", {"normaliser": "entmax15"}),
+    ("discrete", {"normaliser": "sparsemax"}),
+    ("unimodal", {"density": "paraboloid"}),
+    ("multimodal", {"density": "paraboloid"}),
+    ("multimodal", {"normaliser": "entmax15"}),
+    ("multimodal", {"normaliser": "sparsemax"}),
+)
+POLL = 0.1  # seconds between looks at the runs that train
 
 
 @dataclass(frozen=True)
 class Run:
-    """One training run: a head, or fine-tuning, with one seed."""
+    """One training run: a head, a variant of it, or fine-tuning, with one seed."""
 
     kind: str
     seed: int
@@ -71,36 +84,90 @@ class Run:
 
 
 def plan_runs(
-    data: str, seeds: Sequence[int], runs: Path, shared: Sequence[str], fine_tuning_epochs: int
+    data: str,
+    seeds: Sequence[int],
+    runs: Path,
+    shared: Sequence[str],
+    fine_tuning_epochs: int,
+    family: Family = "paper",
 ) -> list[Run]:
-    """Every head with every seed, and the discrete model of each seed made multimodal."""
+    """The paper's heads with every seed, fine-tuning, and the variants of a sparse family.
+
+    Fine-tuning makes the discrete model of each seed multimodal.
+    """
     planned = []
     for seed in seeds:
-        for kind, head in (*zip(HEADS, HEADS, strict=True), (FINE_TUNED, "multimodal")):
-            name = f"{'fine-tuned' if kind == FINE_TUNED else head}-seed{seed}"
-            words = ["figures=0", *shared]
+        kinds: dict[str, tuple[str, list[str]]] = {head: (head, []) for head in HEADS}
+        start = runs / f"discrete-seed{seed}" / "best.pt"
+        words = [f"init_from={start}", f"optim.epochs={fine_tuning_epochs}"]
+        kinds[FINE_TUNED] = ("multimodal", words)
+        for head, options in SPARSE if family == "sparse" else ():
+            words = [f"attention.{option}={value}" for option, value in options.items()]
+            kinds[name_variant(head, **options)] = (head, words)
+        for kind, (head, own) in kinds.items():
+            name = "fine-tuned" if kind == FINE_TUNED else kind.replace(", ", "-")
+            name = f"{name}-seed{seed}"
+            chosen = [f"data={data}", f"attention={head}"]
             if data == "vqa_v2":
-                words += [f"experiment=paper_{head}"]
-            else:
-                words += [f"data={data}", f"attention={head}"]
-            if kind == FINE_TUNED:  # the last override of a key counts: these come after `shared`
-                words += [f"init_from={runs / f'discrete-seed{seed}' / 'best.pt'}"]
-                words += [f"optim.epochs={fine_tuning_epochs}"]
+                chosen = [f"experiment=paper_{head}"]
+            # the last override of a key counts: a run's own come after those that all share
+            words = ["figures=0", *shared, *chosen, *own]
             words += [f"seed={seed}", f"runs={runs}", f"name={name}"]
             planned.append(Run(kind, seed, runs / name, tuple(words)))
     return planned
 
 
-def train(run: Run, num_processes: int) -> None:
-    """Start it, or resume it where it stopped; skipped when it is finished."""
-    if run.is_finished():
-        print(f"{run.folder.name}: there already", flush=True)
-    else:
-        call(run.start_arguments(num_processes), run.folder.name)
+def train_runs(runs: Sequence[Run], num_processes: int, parallel: int = 1) -> None:
+    """Train what is not finished, `parallel` runs at a time; what was begun is resumed.
+
+    Where one fails, the others are asked to stop: they write a checkpoint and can be resumed too.
+    """
+    if parallel > 1 and num_processes > 1:
+        raise ValueError(
+            f"parallel is {parallel} and gpus is {num_processes}: all runs would share those GPUs; "
+            "set one of them to 1"
+        )
+    for run in runs:
+        if run.is_finished():
+            print(f"{run.folder.name}: there already", flush=True)
+    missing = [run for run in runs if not run.is_finished()]
+    train_together([run for run in missing if run.kind != FINE_TUNED], num_processes, parallel)
+    # fine-tuning begins with the weights of a finished discrete model
+    train_together([run for run in missing if run.kind == FINE_TUNED], num_processes, parallel)
+
+
+def train_together(runs: Sequence[Run], num_processes: int, parallel: int) -> None:
+    """Train runs that do not need each other, `parallel` at a time, in their order."""
+    waiting, free = deque(runs), deque(share_gpus(parallel, list_gpus(), num_processes))
+    training: dict[Run, tuple[subprocess.Popen[bytes], list[str]]] = {}
+    try:
+        while waiting or training:
+            # a run that has its folder has prepared the data, which two cannot do at once
+            prepared = all(run.folder.is_dir() for run in training)
+            if waiting and free and prepared:
+                run, share = waiting.popleft(), free.popleft()
+                words = [sys.executable, *run.start_arguments(num_processes)]
+                environment = share_environment(share, parallel) if parallel > 1 else None
+                training[run] = subprocess.Popen(words, env=environment), share
+            time.sleep(POLL)
+            for run, (process, share) in [*training.items()]:
+                if process.poll() is not None:
+                    del training[run]
+                    free.append(share)
+                    check_ended(run.folder.name, process.returncode)
+    finally:
+        for process, _ in training.values():
+            process.terminate()
+        for process, _ in training.values():
+            process.wait()
 
 
 def call(arguments: Sequence[str], what: str) -> None:
     """Run a command of this project to its end; it prints itself what went wrong."""
-    code = subprocess.run([sys.executable, *arguments], check=False).returncode
+    check_ended(what, subprocess.run([sys.executable, *arguments], check=False).returncode)
+
+
+def check_ended(what: str, code: int) -> None:
+    """Raise where a command did not end well."""
     if code:
         raise ValueError(f"{what} ended with exit code {code}; the same command resumes it")

@@ -28,12 +28,13 @@ class Table:
 
 
 Results = dict[str, list[dict[str, Any]]]  # by kind of run, one entry per seed
+Comparison = dict[str, Any]  # what human_attention writes
 
 
 def tabulate_accuracy(
     evaluations: Results, controls: Results, data: str, num_questions: int
 ) -> Table:
-    """Table 1, with a row for fine-tuning; `controls` were shown other questions' images."""
+    """Table 1, with rows for fine-tuning and for variants; `controls` were shown other images."""
     header = (
         "attention",
         *(f"{name}, here" for name in TYPES),
@@ -42,7 +43,7 @@ def tabulate_accuracy(
         "overall, paper (test-dev / -std)",
     )
     rows = []
-    for kind in (*HEADS, FINE_TUNED):
+    for kind in dict.fromkeys((*HEADS, FINE_TUNED, *evaluations)):
         found = [
             {**each["accuracy_by_answer_type"], "overall": each["accuracy"]}
             for each in evaluations.get(kind, [])
@@ -58,6 +59,26 @@ def tabulate_accuracy(
         "a submission of `make export`."
     )
     return Table("Table 1: accuracy", header, tuple(rows), note)
+
+
+def tabulate_sparsity(evaluations: Results) -> Table:
+    """The shares of K*, of cells without weight, and of the image outside a density's support."""
+    rows = []
+    for kind, found in evaluations.items():
+        shares = [each["component_shares"] for each in found if "component_shares" in each]
+        means = [statistics.mean(of_k) for of_k in zip(*shares, strict=True)]
+        percent = (
+            [100 * each[name] for each in found if name in each]
+            for name in ("zero_weight_share", "outside_support_share")
+        )
+        components = format_shares(means).removesuffix(" %") if len(means) > 1 else "–"
+        rows.append((kind, components, *(spread(each, 1) if each else "–" for each in percent)))
+    header = ("attention", "K* (%)", "cells of weight 0 (%)", "image outside the support (%)")
+    note = (
+        "Means over the validation questions and seeds, with the models' own λ; a dash where a "
+        "head selects no K*, has no zero weights (softmax) or no bounded support (Gaussians)."
+    )
+    return Table("Components and sparsity", header, tuple(rows), note)
 
 
 def of_epoch(table: Table, epoch: str, evaluations: Results) -> Table:
@@ -87,10 +108,15 @@ def print_published(kind: str) -> str:
     return f"{dev['overall']:.2f} / {standard['overall']:.2f}"
 
 
+def join_models(one: Comparison, other: Comparison) -> Comparison:
+    """Two comparisons over the same maps as one."""
+    return {**one, "models": [*one["models"], *other["models"]]}
+
+
 def tabulate_divergence(
-    comparisons: Sequence[dict[str, Any] | None], with_picked: Sequence[dict[str, Any] | None]
+    comparisons: Sequence[Comparison | None], with_picked: Sequence[Comparison | None]
 ) -> Table:
-    """Table 2: every model and control, means over seeds; the last also with the λ picked."""
+    """Table 2: every model and control, means over seeds; multimodal ones also with λ picked."""
     bits: dict[str, list[float]] = {head: [] for head in HEADS}
 
     def add(name: str, found: dict[str, Any]) -> None:

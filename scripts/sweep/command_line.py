@@ -21,21 +21,26 @@ OWN = ("sweep", "launcher")  # groups of the sweep itself, not of its runs
 NAMED = ("name", "runs", "resume")  # settings of a run that the sweep gives
 
 
-def plan_sweep(words: list[str]) -> tuple[Plan, Sweep]:
-    """The plan of the sweep, with its data made or found, and the settings of the first job."""
+def plan_sweep(words: list[str], flags: list[str]) -> tuple[Plan, Sweep]:
+    """The plan of the sweep, with its data made or found, and the settings of the first job.
+
+    The flags are those of every job: --config-dir.
+    """
     check_words(words)
     training, own = split_words(words)
     if has_lists(own):
         raise ValueError("only settings of the training can be lists, not those of sweep, launcher")
     if not has_lists(training):
-        (default,) = CONFIGURATION.compose([word for word in own if word.startswith("sweep.over")])
+        over = [word for word in own if word.startswith("sweep.over")]
+        (default,) = CONFIGURATION.compose([*flags, *over])
         training = [*default.sweep.over, *training]
     training, lams = take_lambda(training)
-    jobs = expand(training)
+    jobs = [replace(job, words=[*flags, *job.words]) for job in expand(training)]
     checked = check_values(jobs, own)
-    for data, each in {settings.data: settings for settings in checked}.items():
-        prepare_data(each, DataFolder(data.root, data.layout))
     settings = checked[0]
+    if not settings.launcher.dry_run:
+        for data, each in {settings.data: settings for settings in checked}.items():
+            prepare_data(each, DataFolder(data.root, data.layout))
     return Plan(
         folder=Path(settings.runs) / settings.sweep.name,
         jobs=jobs,
@@ -46,10 +51,8 @@ def plan_sweep(words: list[str]) -> tuple[Plan, Sweep]:
 
 
 def check_words(words: list[str]) -> None:
-    """Raise for a flag of Hydra's, and for a list where the sweep itself chooses."""
+    """Raise for a list where the sweep itself chooses."""
     for word in words:
-        if word.startswith("-"):
-            raise ValueError(f"sweep takes settings key=value, key=value,value, and no flag {word}")
         if word.split("=")[0] in NAMED and has_lists([word]):
             raise ValueError(f"{word.split('=')[0]} cannot be a list: the sweep names its runs")
 

@@ -25,6 +25,8 @@ from scripts.sweep.states import (
     write_record,
 )
 
+PASSED_ON = ("modules=", "runtime.", "runtime=", "--config-dir=")  # from training to the table
+
 
 @command("sweep_job")
 def main(settings: SweepJob) -> None:
@@ -59,9 +61,16 @@ def work(plan: Plan, job: Job) -> tuple[int, list[int]]:
     words = launch_arguments(
         plan.gpus, "scripts.select_lambda", f"checkpoint={run.folder}", "grid.count=0",
         f"grid.extra=[{','.join(map(repr, plan.lams))}]", f"folds={plan.folds}",
-        *(word for word in job.words if word.startswith(("modules=", "runtime.", "runtime="))),
+        *(word for word in job.words if is_of_any_command(word)),
     )  # fmt: skip
     return run_child(words, log)
+
+
+def is_of_any_command(word: str) -> bool:
+    """Whether a setting of a run is one of the command that makes its table of λ too."""
+    if word.startswith(("runtime.limit_batches=", "runtime.profile=")):  # of training alone
+        return False
+    return word.startswith(PASSED_ON)
 
 
 def stop(plan: Plan, job: Job, received: list[int]) -> NoReturn:

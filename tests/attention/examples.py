@@ -1,9 +1,46 @@
 """Weights and mixtures that the attention tests share."""
 
+import inspect
+from itertools import product
+from typing import get_args, get_type_hints
+
 import numpy as np
 import torch
 
 import attention
+from attention.heads import registry
+
+VARIED = ("normaliser", "density")
+
+
+def head_variants(names=None):
+    """(name, options) of every head with every choice of the options in VARIED that it has.
+
+    Heads, options and choices come from the registry and the constructors' own types, so that a
+    new one is covered wherever this is used. Choices that are the default are left out.
+    """
+    return [
+        (name, dict(chosen))
+        for name in names or attention.available()
+        for chosen in product_of_choices(registry.find(name))
+    ]
+
+
+def product_of_choices(head):
+    parameters, types = inspect.signature(head).parameters, get_type_hints(head.__init__)
+    choices = [
+        [(option, choice) for choice in get_args(types[option])]
+        for option in VARIED
+        if option in parameters
+    ]
+    for chosen in product(*choices):
+        yield [(name, choice) for name, choice in chosen if choice != parameters[name].default]
+
+
+def name_variant(variant):
+    """discrete, discrete-sparsemax, …: the id of a test's parameter."""
+    name, options = variant
+    return "-".join([name, *map(str, options.values())])
 
 
 def smooth_weights(batch, grid, seed=0, temperature=2.0):

@@ -5,26 +5,35 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import attention
+from tests.attention.examples import head_variants, name_variant
 
-OPTIONS = {
-    "discrete": [{}],
-    "unimodal": [{}, {"floor": "cell"}, {"covariance": "spherical"}],
-    "multimodal": [
-        {},
-        {"init": "weighted"},
+HEADS = [
+    *head_variants(),
+    ("unimodal", {"floor": "cell"}),
+    ("unimodal", {"covariance": "spherical"}),
+    ("multimodal", {"init": "weighted"}),
+    ("multimodal", {"init": "weighted", "normaliser": "sparsemax"}),
+    (
+        "multimodal",
         {"floor": "cell", "covariance": "spherical", "penalty": "parameters", "lam": 0.1},
-    ],
-}
-HEADS = [(name, options) for name in attention.available() for options in OPTIONS.get(name, [{}])]
+    ),
+]
 SIZES = [(8, 10), (10, 8), (3, 4)]
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
+every_variant = pytest.mark.parametrize("variant", head_variants(), ids=name_variant)
 
 
-@pytest.fixture(params=HEADS, ids=lambda head: "-".join([head[0], *map(str, head[1].values())]))
+@pytest.fixture(params=HEADS, ids=name_variant)
 def head(request):
     name, options = request.param
     return attention.build(name, **options)
+
+
+def build_with_ridge(variant, ridge):
+    """A head whose own operators no other test has left in a cache."""
+    name, options = variant
+    return attention.build(name, **options, **({} if name == "discrete" else {"ridge": ridge}))
 
 
 def batch(sizes, dtype=torch.float64, features=5, seed=0, device="cpu", temperature=2.0):
@@ -214,16 +223,18 @@ def test_tensors_that_do_not_fit_the_grid_raise(head, scores, values, message):
 
 
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
-@pytest.mark.parametrize("name", attention.available())
-def test_values_are_checked_only_on_request(name, bad):
+@every_variant
+def test_values_are_checked_only_on_request(variant, bad):
+    name, options = variant
     scores, values, grid = batch(SIZES, torch.float32)
     padded = scores.clone()
     padded[2, -1] = bad
-    attention.build(name, validate=True)(padded, values, grid)  # padding may hold anything
+    checked = attention.build(name, **options, validate=True)
+    checked(padded, values, grid)  # padding may hold anything
     scores[1, 3] = bad
-    attention.build(name)(scores, values, grid)
+    attention.build(name, **options)(scores, values, grid)
     with pytest.raises(ValueError, match="not finite"):
-        attention.build(name, validate=True)(scores, values, grid)
+        checked(scores, values, grid)
 
 
 @pytest.mark.parametrize(
@@ -244,6 +255,7 @@ def test_values_are_checked_only_on_request(name, bad):
         ({"covariance": "diagonal"}, "covariance must be one of full, spherical, not 'diagonal'"),
         ({"penalty": "bic"}, "penalty must be one of"),
         ({"selection": "both"}, "selection must be one of"),
+        ({"normaliser": "sparse"}, "normaliser must be one of softmax, entmax15, sparsemax, not"),
         ({"init": "kmeans"}, "init must be one of uniform, weighted"),
         ({"floor": "pixel"}, "floor must be a variance such as 1e-6, or 'cell', not 'pixel'"),
         ({"floor": -1e-6}, "floor"),
@@ -306,11 +318,11 @@ def test_discrete_context_is_the_weighted_mean_of_the_values():
     assert out.candidates is None
 
 
-@pytest.mark.parametrize("name", attention.available())
-def test_training_works_after_an_evaluation_in_inference_mode(name):
+@every_variant
+def test_training_works_after_an_evaluation_in_inference_mode(variant):
     """On a grid that inference saw first: what it left in the caches must serve training too."""
     scores, values, grid = batch([(13, 17)], torch.float32)  # of one shape: shared, not copied
-    head = attention.build(name, **({} if name == "discrete" else {"ridge": 0.0123}))
+    head = build_with_ridge(variant, 0.0123)
     with torch.inference_mode():
         head.eval()(scores, values, grid)
     scores.requires_grad_()
@@ -319,10 +331,10 @@ def test_training_works_after_an_evaluation_in_inference_mode(name):
     assert scores.grad.isfinite().all()
 
 
-@pytest.mark.parametrize("name", attention.available())
-def test_the_default_device_does_not_matter(name):
+@every_variant
+def test_the_default_device_does_not_matter(variant):
     scores, values, grid = batch([(6, 11)], torch.float32)
-    head = attention.build(name, **({} if name == "discrete" else {"ridge": 0.0234}))
+    head = build_with_ridge(variant, 0.0234)
     try:
         torch.set_default_device("meta")
         contexts = [head.train(mode)(scores, values, grid).context for mode in (True, False)]
@@ -343,6 +355,32 @@ def test_a_head_derived_from_another_may_normalise_scores_in_its_own_way(name):
     out = Uniform().eval()(scores, values, grid)
     torch.testing.assert_close(out.weights, expected.weights)
     torch.testing.assert_close(out.context, expected.context)
+
+
+@pytest.mark.parametrize("name", attention.available())
+def test_a_head_of_ones_own_without_a_constructor_has_the_options_of_its_base(name):
+    base = type(attention.build(name))
+
+    class Own(base):
+        pass
+
+    scores, values, grid = batch(SIZES)
+    expected = base(normaliser="sparsemax").eval()(scores, values, grid)
+    out = Own(normaliser="sparsemax").eval()(scores, values, grid)
+    assert torch.equal(out.context, expected.context)
+    assert (out.weights == 0).double().mean() > 0.5
+
+
+def test_validate_may_still_be_passed_on_by_position():
+    class Own(attention.DiscreteHead):
+        def __init__(self, validate):
+            super().__init__(validate)
+
+    scores, values, grid = batch(SIZES)
+    assert (Own(True)(scores, values, grid).weights > 0)[grid.mask].all()
+    scores[0, 0] = torch.nan
+    with pytest.raises(ValueError, match="not finite"):
+        Own(True)(scores, values, grid)
 
 
 def test_schedulable_options_are_set_on_a_built_head_and_checked(head):

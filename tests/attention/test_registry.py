@@ -1,5 +1,6 @@
 import importlib
 import textwrap
+from typing import Any
 
 import pytest
 import torch
@@ -29,12 +30,37 @@ def test_an_unknown_name_or_option_lists_what_there_is(name, options, message):
         attention.build(name, **options)
 
 
+def test_an_option_without_a_default_must_be_given():
+    @attention.register("powered")
+    class Powered(registry.find("discrete")):
+        def __init__(self, power: float, **options: Any) -> None:
+            super().__init__(**options)
+            self.power = power
+
+    with pytest.raises(ValueError, match="'powered' needs its option 'power'"):
+        attention.build("powered")
+    assert attention.build("powered", power=2.0).power == 2.0
+
+
 def test_a_name_is_registered_once_and_for_a_head_only():
     with pytest.raises(ValueError, match="'discrete' is already registered"):
         attention.register("discrete")(attention.UnimodalHead)
     assert attention.build("discrete").__class__ is attention.DiscreteHead
     with pytest.raises(ValueError, match="derived from"):
         attention.register("number")(int)
+
+
+def test_a_variant_is_named_by_what_is_not_its_heads_default():
+    @attention.register("mine")
+    class Mine(attention.DiscreteHead):
+        def __init__(self, normaliser="sparsemax", density="gaussian", power=2):
+            super().__init__()
+
+    assert registry.name_variant("discrete") == "discrete"
+    assert registry.name_variant("mine", normaliser="sparsemax", power=3) == "mine"
+    assert registry.name_variant("mine", normaliser="softmax") == "mine, softmax"
+    options = {"density": "paraboloid", "normaliser": "entmax15"}
+    assert registry.name_variant("mine", **options) == "mine, entmax15, paraboloid"
 
 
 def test_a_users_head_from_another_module_is_built_by_name(tmp_path, monkeypatch):

@@ -110,6 +110,17 @@ def test_the_best_checkpoint_gives_the_answers_and_the_report_it_gave(here, name
     assert without_times(found) == without_times(wanted)
 
 
+def test_a_checkpoint_takes_a_density_that_came_after_it(here):
+    words = ["checkpoint=runs/multimodal", "split=val", "output=again", *QUIET]
+    run("evaluate", *words, "attention.density=paraboloid")
+    before = rename_old_metrics(
+        read_json(WRITTEN / "runs" / "multimodal" / "evaluate" / "val.json")
+    )
+    found = read_json(here / "again" / "val.json")
+    assert found["attention"]["density"] == "paraboloid"
+    assert found["component_counts"] == before["component_counts"]  # selected by the Gaussians
+
+
 @pytest.mark.parametrize("name", RUNS)
 @torch.inference_mode()
 def test_the_best_checkpoint_gives_every_answer_the_score_it_gave(arrays, name):

@@ -13,7 +13,7 @@ from mcan.training.learning_rate import build_rate
 from tests.small_runs import compose
 
 CONFIGS = Path(__file__).parents[2] / "configs"
-GROUPS = ("attention", "data", "experiment", "model", "optim", "runtime")
+GROUPS = ("attention", "data", "debug", "experiment", "model", "optim", "runtime")
 CHOICES = [(group, file.stem) for group in GROUPS for file in (CONFIGS / group).glob("*.yaml")]
 SIZES = {"num_words": 20, "num_answers": 5, "num_features": 4}
 

@@ -1,8 +1,6 @@
 """Every key of every command has a type, and every wrong value one sentence that names its key."""
 
 import dataclasses
-import importlib
-import pkgutil
 from pathlib import Path
 from typing import Annotated, get_args, get_origin
 
@@ -11,25 +9,12 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
-import scripts
-from scripts.cli.command import Command
 from scripts.cli.settings import list_choices, list_kinds, read_settings
-from scripts.sweep.command_line import CONFIGURATION
+from tests.commands import COMMANDS
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 NAMES = sorted(file.stem for file in CONFIGS.glob("*.yaml"))
 DEFAULTS = {"runtime": "runtime/default", "model": "model/small", "launcher": "launcher/slurm"}
-
-
-def find_commands():
-    yield "sweep", CONFIGURATION
-    for module in pkgutil.walk_packages(scripts.__path__, "scripts."):
-        for value in vars(importlib.import_module(module.name)).values():
-            if isinstance(value, Command):
-                yield value.config_name, value
-
-
-COMMANDS = dict(find_commands())
 
 
 def compose(name):

@@ -13,6 +13,7 @@ from data.backbones.patch.descriptor import describe
 from data.backbones.resnet import ARCHITECTURES
 from data.backbones.weights import read_weights
 from data.features.dtype import DEFAULT
+from data.features.from_npz import measure_regions, read_regions
 from data.features.from_pth import load_tensor
 from data.human_attention.map_arrays import MappedQuestions, spread_map
 from data.human_attention.vqa_hat import read_map
@@ -20,6 +21,7 @@ from data.io.archive import extract
 from data.io.images import read_image, upright_size
 from mcan.published.imported_model import load_published
 from mcan.published.weights import from_published
+from tests.data.features.sample_features import draw_regions
 from tests.faults.fuzzing import Format
 
 GENERATOR = torch.Generator().manual_seed(0)
@@ -85,6 +87,29 @@ def check_features(rows: np.ndarray) -> None:
     assert np.isfinite(rows).all()
 
 
+def make_regions(path: Path, compressed: bool = False) -> None:
+    save = np.savez_compressed if compressed else np.savez
+    save(path, **draw_regions(4, 6, 64, 48, seed=0))
+
+
+def read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """As in `make features`: measured first, then read, and rejected by name."""
+    num_features, num_regions, _ = measure_regions(path)
+    features, boxes = read_regions(path)
+    assert features.shape == (num_regions, num_features)
+    try:
+        return DEFAULT.encode(7, np.ascontiguousarray(features)), boxes
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def check_regions(value: tuple[np.ndarray, np.ndarray]) -> None:
+    rows, boxes = value
+    check_features(rows)
+    assert boxes.shape == (len(rows), 4)
+    assert np.isnan(boxes).all() or ((boxes >= 0) & (boxes <= 1)).all()
+
+
 def make_network(path: Path) -> None:
     state = {"backbone.stem.conv1.weight": torch.ones(2, 3, 1, 1)}
     state |= {f"backbone.stem.conv1.norm.{part}": torch.ones(2) for part in ("weight", "bias")}
@@ -132,6 +157,9 @@ FORMATS = [
     Format(".pth features", "7.pth", make_features, read_features, check_features),
     Format(".pth features, legacy format", "7.pth", partial(make_features, old=True),
            read_features, check_features),
+    Format(".npz regions", "7.npz", make_regions, read_npz, check_regions),
+    Format(".npz regions, compressed", "7.npz", partial(make_regions, compressed=True), read_npz,
+           check_regions),
     Format("network weights", "R-50.pth", make_network, read_network),
     Format("published MCAN", "epoch13.pkl", make_published, read_published),
     Format("zip archive", "questions.zip", make_archive, read_archive),

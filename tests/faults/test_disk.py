@@ -192,3 +192,31 @@ def test_disk_read_only_while_a_store_is_written(stored, disk, name):
     assert error.startswith(f"error: {disk.path}/{name}/x.h5")
     assert error.endswith("Read-only file system")
     assert listing(disk.after) == listing(stored[0])
+
+
+def attention_command(run, folder):
+    words = [f"checkpoint={run}", f"output={folder / 'x.h5'}", *QUIET]
+    return [sys.executable, "-m", "scripts.attention_arrays", *words]
+
+
+# bytes that are missing on the disk: some of those of the rows; fewer than HDF5's metadata take
+@pytest.mark.parametrize(
+    ("missing", "named"), [(60_000, "x.h5 needs "), (2000, "x.h5.partial cannot be written: ")]
+)
+@needs_mount
+def test_disk_full_while_attention_is_written(multimodal_run, disk, tmp_path, missing, named):
+    succeed(attention_command(multimodal_run, tmp_path))
+    whole = (tmp_path / "x.h5").read_bytes()
+    free = len(whole) - missing
+    error = fail(disk, attention_command(multimodal_run, disk.path), free=free)
+    assert error.startswith(f"error: {disk.path}/{named}")
+    assert not (disk.after / "x.h5").exists()
+    succeed(attention_command(multimodal_run, disk.after))
+    assert listing(disk.after) == {"x.h5": whole}
+
+
+@needs_read_only
+def test_disk_read_only_while_attention_is_written(multimodal_run, disk):
+    error = fail(disk, attention_command(multimodal_run, disk.path), read_only=True)
+    assert error.startswith(f"error: {disk.path}/x.h5")
+    assert error.endswith("Read-only file system")

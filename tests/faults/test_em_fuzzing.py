@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention
-from attention import Grid
+from attention import Grid, ParaboloidMixture
 from attention.em import fit_mixture, log_likelihood
 from attention.moments import moment_match
+from tests.attention.examples import head_variants
 from tests.faults.fuzzing import CASES, limited_time
 
 SIDES = st.one_of(
@@ -80,22 +81,33 @@ def test_em_is_finite_for_weights_of_any_kind(data, sizes, num_components, itera
                 assert_finite(name, part)
             assert (mixture.pi.detach().sum(-1) - 1).abs().max() < 1e-9
             total = fitted.sum() + mixture.mu.sum() + mixture.sigma.sum() + (mixture.pi**2).sum()
+            total = total + paraboloid_expectations(mixture, grid).sum()
             (gradient,) = torch.autograd.grad(total, weights, retain_graph=True)
             assert_finite(f"the gradient of {name}", gradient)
+
+
+def paraboloid_expectations(fitted, grid):
+    """Of the paraboloids with the moments of fitted Gaussians; all that they give is finite."""
+    density = ParaboloidMixture(fitted.pi, fitted.mu, fitted.sigma, fitted.num_components)
+    expectations = density.expectations(100, 0.001)
+    for part in (expectations, density.density(grid.positions), density.cell_mass(grid)):
+        assert_finite("a paraboloid", part)
+    return density.pi[..., None] * expectations
 
 
 @settings(max_examples=500)
 @given(
     st.data(),
     SIZES,
-    st.sampled_from(sorted(attention.available())),
+    st.sampled_from(head_variants()),
     OPTIONS,
     st.booleans(),
     st.integers(0, 99),
     st.sampled_from([torch.float32, torch.bfloat16, torch.float16]),
 )
-def test_heads_are_finite_for_scores_of_any_size(data, sizes, name, options, train, step, dtype):
-    head = attention.build(name, **({} if name == "discrete" else options))
+def test_heads_are_finite_for_scores_of_any_size(data, sizes, head, options, train, step, dtype):
+    name, chosen = head
+    head = attention.build(name, **chosen, **({} if name == "discrete" else options))
     head.train(train)
     scores, grid = fill(data, sizes, SCORES, st.sampled_from([0.0, -1e4, 3.0]), torch.float32)
     scores = scores.to(dtype).clamp(torch.finfo(dtype).min, torch.finfo(dtype).max)
@@ -108,6 +120,7 @@ def test_heads_are_finite_for_scores_of_any_size(data, sizes, name, options, tra
         output = head(scores, values, grid, step=step)
         assert_finite("the context", output.context)
         assert_finite("a weight", output.weights)
+        assert (output.weights.detach().sum(-1) - 1).abs().max() < 1e-4
         if output.mixture is not None:
             for part in (output.mixture.pi, output.mixture.mu, output.mixture.sigma):
                 assert_finite("the mixture", part)

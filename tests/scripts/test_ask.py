@@ -42,7 +42,7 @@ def test_the_command_prints_five_answers_and_draws_beside_the_checkpoint(
     lines = printed.splitlines()
     assert lines[0] == question
     assert all(line.startswith("  ") and line.endswith(" %") for line in lines[1:6])
-    assert lines[6].startswith("K* = ")
+    assert lines[6].startswith("multimodal attention, K* = ")
     assert "λ = 0.3" in lines[6]
     figure = checkpoint.parent / "ask" / "photo-attention.png"
     assert f"drawn in {figure}" in lines[-1]

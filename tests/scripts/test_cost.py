@@ -24,6 +24,8 @@ def test_what_is_printed_is_what_the_file_holds(tmp_path):
     written = json.loads(output.read_text())
     assert f"{written['parameters'] / 1e6:.2f} M" in printed
     assert f"{written['step']['kernels']:,}" in printed
+    head = written["head_kernels"]
+    assert f"multimodal head {head['training']} kernels; at test time {head['test']}" in printed
     assert written["val_feature_bytes"] == 40504 * 80 * 5 * 2
     assert written["checkpoint_bytes"] == 12 * written["parameters"]
     assert set(written["hours"]) == set(GPUS)
@@ -41,7 +43,9 @@ def test_settings_reach_the_count(tmp_path):
     plain = written()
     assert plain["precision"] == "bfloat16"
     assert written("runtime.precision=float32")["step"]["bytes"] > plain["step"]["bytes"]
-    assert written("attention=discrete")["step"]["kernels"] < plain["step"]["kernels"] - 100
+    discrete = written("attention=discrete")
+    assert discrete["step"]["kernels"] < plain["step"]["kernels"] - 100
+    assert discrete["head_kernels"]["training"] < 20 < plain["head_kernels"]["training"] < 414
     assert written("optim.batch_size=128")["step"]["flops"] == 2 * plain["step"]["flops"]
     halves = written("runtime.micro_batches=2")["step"]
     assert halves["memory_bytes"] < 0.7 * plain["step"]["memory_bytes"]

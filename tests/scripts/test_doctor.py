@@ -22,6 +22,7 @@ from scripts.doctor.environment import check_versions
 from scripts.doctor.gpus import Machine, check_gpus, check_launches, check_memory
 from scripts.doctor.read_speed import check_rate, is_cached, read_images
 from scripts.doctor.storage import check_file_system, find_file_system
+from tests.data.vqa.official_files import make_annotation, make_question
 from tests.mcan.runtime.stand_in_gpus import stand_in
 from tests.small_models import listing, run_here
 
@@ -128,6 +129,19 @@ def test_damaged_data_is_one_problem_that_names_it(folder, damage, messages):
     damage(folder)
     (problem,) = find_problems(folder)
     assert all(message in problem for message in messages)
+
+
+def test_visual_genomes_questions_are_checked_where_they_are_trained_on(folder):
+    (missing,) = find_problems(folder, "train_split=train+val+vg")
+    assert "VG_questions.json does not exist" in missing
+    image_id = read_json(folder.questions("train"))["questions"][0]["image_id"]
+    asked = [make_question(1, image_id=image_id), make_question(2, image_id=987)]
+    entries = [make_annotation(n["question_id"], ["no"], "no", n["image_id"]) for n in asked]
+    write_json(folder.root / "VG_questions.json", {"questions": asked})
+    write_json(folder.root / "VG_annotations.json", {"annotations": entries})
+    (absent,) = find_problems(folder, "train_split=train+val+vg")
+    assert "vg: 1 of its images have no features" in absent
+    assert "987" in absent
 
 
 def test_words_of_other_questions_are_a_warning_and_damaged_ones_a_problem(folder):

@@ -5,10 +5,11 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from scripts import features, verify_features
-from tests.data.features.sample_features import write_pth
+from tests.data.features.sample_features import write_npz, write_pth
 from tests.data.vqa.official_files import make_question, real_folder, write_questions
 from tests.small_models import run_here
 from tests.small_runs import ROOT
@@ -44,8 +45,27 @@ def test_a_folder_that_is_not_there_ends_with_exit_code_2(tmp_path):
     words = [f"source={source}", f"output={tmp_path / 'a.h5'}"]
     code, _, error = run_here(features.main, *words, quiet=[])
     assert code == 2
-    assert error == f"error: {source} is not a folder; expected one of <image_id>.pth files\n"
+    assert (
+        error == f"error: {source} is not a folder; expected one of <image_id>.pth or .npz files\n"
+    )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_foreign_npz_ends_with_one_sentence_and_a_repaired_folder_is_converted(tmp_path):
+    arrays = write_npz(tmp_path / "npz", {3: 4, 9: 5}, name="{}.npz")[9]
+    np.savez(tmp_path / "npz" / "9.npz", bbox=arrays["bbox"])
+    words = [f"source={tmp_path / 'npz'}", f"output={tmp_path / 'a.h5'}", "backbone=detector"]
+    code, _, error = run_here(features.main, *words, quiet=[])
+    said = [line for line in error.splitlines() if line.startswith("error: ")]
+    assert code == 2
+    assert said == [
+        f"error: {tmp_path / 'npz' / '9.npz'} has no 'x'; a file of regions has x and bbox"
+    ]
+    assert list(tmp_path.iterdir()) == [tmp_path / "npz"]
+    np.savez(tmp_path / "npz" / "9.npz", **arrays)
+    printed = run(features.main, *words)
+    assert "2 images (2 copied now), 9 regions of 6 features" in printed
+    assert "detector, 6 features per region" in run(verify_features.main, f"store={tmp_path}/a.h5")
 
 
 SLOW = """

@@ -70,6 +70,17 @@ def test_two_models_that_select_k_get_figures_under_their_own_names(
     }
 
 
+@pytest.mark.parametrize("names", [["discrete"], ["discrete", "multimodal"]])
+def test_layers_adds_a_figure_of_words_for_every_model(
+    runs_of_every_head, question_ids, tmp_path, names
+):
+    words = [f"checkpoints=[{','.join(names)}]", f"questions=[{question_ids[0]}]", "layers=true"]
+    more = ["components=false", "formats=[png]", "dpi=30"]
+    assert draw(runs_of_every_head, tmp_path, *words, *more)[0] == 0
+    kinds = ["layers"] if len(names) == 1 else [f"layers-{name}" for name in names]
+    assert set(listing(tmp_path)) == {f"{question_ids[0]}-{kind}.png" for kind in ["heads", *kinds]}
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

@@ -103,7 +103,7 @@ def test_an_imported_model_gives_the_published_probabilities(tmp_path, words, fo
     assert trained.words.vocabulary.words[:3] == ("PAD", "UNK", "word0")
     assert trained.words.answers.words[:2] == ("answer 0", "answer 1")
     assert (trained.options, trained.train_split) == (
-        {"name": "discrete", "validate": False},
+        {"name": "discrete", "validate": False, "normaliser": "softmax"},
         "train+val",
     )
     assert trained.manifest.backbone == "bottom-up-attention"
@@ -269,7 +269,7 @@ TOGETHER = "tokens (or questions) and answers go together"
         (dict, "none", {"words_of": "folder"}, "words_of needs them"),
         (dict, "both", {"words_of": "folder"}, "vocabulary.json; run make data"),
         (dict, "both", {"questions": ["file"]}, "tokens or questions, not both"),
-        (dict, "both", {"train_split": "vg"}, "there is no split 'vg'"),
+        (dict, "both", {"train_split": "vg"}, "'vg' is for training alone, beside a split"),
         (dict, "both", {"num_heads": 7}, "cannot be divided among num_heads=7"),
         (dict, "both", {"attention": {"name": "mine"}}, "there is no attention head 'mine'"),
         (dict, "both", {"attention": {"name": "unimodal", "floor": "x"}}, "floor must be"),

@@ -21,6 +21,9 @@ MISTAKES = [
     ("evaluate", "checkpoint={peaky} modules=[no_such_module]", "no_such_module"),
     ("evaluate", "checkpoint={peaky} output={files}/glove.txt", "is a file, not a folder"),
     ("evaluate", "checkpoint={files}", "files holds no best.pt"),
+    ("evaluate", "checkpoint={peaky} runtime.limit_batches=2",
+     "runtime.limit_batches and runtime.profile are of make train alone"),
+    ("select_lambda", "checkpoint={peaky} runtime.profile=2", "are of make train alone"),
     ("export", "", "export needs checkpoint=…, or checkpoints="),
     ("export", "checkpoint={peaky} checkpoints=[{peaky}]",
      "export needs checkpoint=…, or checkpoints="),
@@ -70,7 +73,7 @@ MISTAKES = [
     ("cost", "model.num_heads=5", "model.num_heads must divide"),
     ("train", "name=2024", "name must be text"),
     ("train", "optim.epochs=0", "optim.epochs must be a whole number >= 1, not 0"),
-    ("train", "tracker=[diary]", "there is no tracker 'diary'; there are tensorboard"),
+    ("train", "tracker=[diary]", "there is no tracker 'diary'; there are tensorboard, wandb"),
     ("train", "init_from={files}/words.pt", "files/words.pt was made with another vocabulary"),
     ("train", "init_from={discrete} model.hidden=8", "discrete/best.pt has another architecture"),
 ]  # fmt: skip

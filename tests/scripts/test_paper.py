@@ -1,18 +1,23 @@
 """make paper: what is reported is what was measured, and nothing is done twice."""
 
 import json
+import os
 import re
+import shlex
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import torch
 
 from mcan.checkpoint import load_checkpoint, save_checkpoint
+from mcan.evaluation.metrics import format_shares
 from scripts.cli.command import read_words
 from scripts.paper import __main__ as paper
 from scripts.paper import measures, published
 from scripts.paper.report import Report, to_html, to_markdown
-from scripts.paper.runs import HEADS, Run, plan_runs
+from scripts.paper.runs import HEADS, Run, plan_runs, train_runs
 from scripts.paper.tables import (
     NOT_RUN,
     Table,
@@ -22,7 +27,7 @@ from scripts.paper.tables import (
     tabulate_divergence,
 )
 from tests.small_models import find_command, run_here
-from tests.small_runs import SMALL, finish, start
+from tests.small_runs import SMALL, finish, start, train_here
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +39,7 @@ def arguments(small_dataset, tmp_path_factory):
     measure = "runtime.num_threads=1 runtime.show_progress=false"
     return [
         "dataset=custom", "seeds=[3]", f"runs={runs}", f"train={train}", f"measure={measure}",
-        "fine_tuning_epochs=1", "figures=0",
+        "fine_tuning_epochs=1", "figures=0", "parallel=2",
     ]  # fmt: skip
 
 
@@ -84,15 +89,15 @@ def test_a_second_call_does_nothing_again(report, arguments):
     assert printed.count("there already") == 4
 
 
+def call_here(arguments, what):
+    """A command that measures, in this process."""
+    code, _, error = run_here(find_command(arguments[1].removeprefix("scripts.")), *arguments[2:])
+    assert code == 0, error
+
+
 def test_both_epochs_are_measured_and_named_when_asked_for(
     report, arguments, tmp_path, monkeypatch
 ):
-    def call_here(arguments, what):
-        code, _, error = run_here(
-            find_command(arguments[1].removeprefix("scripts.")), *arguments[2:]
-        )
-        assert code == 0, error
-
     monkeypatch.setattr(measures, "call", call_here)
     folder = Path(shutil.copytree(report, tmp_path / "copy", copy_function=shutil.copy2))
     last = folder / "multimodal-seed3" / "last.pt"
@@ -119,6 +124,57 @@ def test_both_epochs_are_measured_and_named_when_asked_for(
         assert (folder / "human_attention" / name / "val.json").is_file()
 
 
+def test_the_sparse_family_is_trained_beside_the_papers_heads_and_has_rows_of_its_own(
+    report, arguments, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(measures, "call", call_here)
+    folder = Path(shutil.copytree(report, tmp_path / "copy", copy_function=shutil.copy2))
+    (settings,) = paper.main.compose(
+        read_words([*arguments, f"runs={folder}", "family=sparse", "figures=1"])
+    )
+    shared = shlex.split(settings.train)
+    runs = plan_runs("custom", [3], folder, shared, 1, "sparse")
+    sparse = {run.kind: run for run in runs[4:]}
+    assert [run.folder.name for run in sparse.values()] == [
+        "discrete-entmax15-seed3", "discrete-sparsemax-seed3", "unimodal-paraboloid-seed3",
+        "multimodal-paraboloid-seed3", "multimodal-entmax15-seed3", "multimodal-sparsemax-seed3",
+    ]  # fmt: skip
+    for run in sparse.values():
+        train_here([*run.overrides])
+    text = to_markdown(paper.measure(settings, runs, folder), folder)
+    accuracy, sparsity, divergence, _ = re.split("^## (?:Table|Comp|λ).*$", text, flags=re.M)[1:]
+    old = (report / "report.md").read_text().split("## Table 2")[0]
+    assert {*re.findall(r"^\| .*", old, re.M)} < {*re.findall(r"^\| .*", accuracy, re.M)}
+    compared = json.loads((folder / "human_attention/seed3-sparse/val.json").read_text())
+    bits = {
+        each["head"]: each["overall"]["divergence_bits"]["mean"]
+        for each in compared["models"]
+        if not each["blurred"]
+    }
+    assert [*bits] == [*sparse]
+    for kind, run in sparse.items():
+        found = json.loads((run.folder / "evaluate/val.json").read_text())
+        assert find_row(accuracy, kind)[3] == f"{found['accuracy']:.2f}"
+        assert find_row(divergence, kind)[0] == f"{bits[kind]:.3f}"
+        shares = [found.get(name) for name in ("zero_weight_share", "outside_support_share")]
+        assert [share is None for share in shares] == ["parab" in kind, "parab" not in kind]
+        shown = ["–" if share is None else f"{100 * share:.1f}" for share in shares]
+        components = format_shares(found.get("component_shares", ())).removesuffix(" %")
+        assert find_row(sparsity, kind) == [components if "multi" in kind else "–", *shown]
+        assert (f"| {kind}, λ by cross-validation |" in divergence) == ("multi" in kind)
+        assert f"| {run.folder.name} | cell |" in text or "multi" not in kind
+    assert find_row(divergence, "uniform") == find_row(
+        (report / "report.md").read_text(), "uniform"
+    )
+    assert len([*(folder / "figures-sparse").glob("*.png")]) == 1
+
+
+def find_row(text, name):
+    """The cells of the only row of that name."""
+    (row,) = re.findall(rf"^\| {name} \| (.*) \|$", text, re.MULTILINE)
+    return row.split(" | ")
+
+
 def test_the_page_needs_nothing_else(report):
     page = (report / "report.html").read_text()
     assert "http" not in page
@@ -128,9 +184,93 @@ def test_the_page_needs_nothing_else(report):
     )  # λ under both floors, of one or both epochs
 
 
+@dataclass(frozen=True)
+class Noted(Run):
+    """A run that notes when it begins and ends, and how."""
+
+    program: str = ""
+
+    def start_arguments(self, num_processes):
+        return ["-c", f"{NOTE}{self.program}\nnote('end')", str(self.folder)]
+
+
+NOTE = """
+import os, pathlib, signal, sys, time
+def note(event):
+    with open(sys.argv[1] + '.txt', 'a') as file:
+        gpu = os.environ.get('CUDA_VISIBLE_DEVICES')
+        print(event, time.monotonic(), os.environ.get('OMP_NUM_THREADS'), gpu, file=file)
+def find_others():
+    return [*pathlib.Path(sys.argv[1]).parent.glob('*.here')]
+note('begin')
+"""
+PREPARE = """
+note('prepared')
+os.mkdir(sys.argv[1])
+"""
+MEET = (
+    PREPARE
+    + """
+pathlib.Path(sys.argv[1] + '.here').touch()
+while len(find_others()) < 2: time.sleep(0.01)
+"""
+)
+STOP = (
+    PREPARE
+    + """
+signal.signal(signal.SIGTERM, lambda *_: (note('asked'), sys.exit(75)))
+pathlib.Path(sys.argv[1] + '.here').touch()
+time.sleep(600)
+"""
+)
+FAIL = """
+while not find_others(): time.sleep(0.01)
+sys.exit(3)
+"""
+
+
+def read_notes(run):
+    """The times of a run's events, and the threads and the GPU it was given."""
+    lines = [line.split() for line in Path(f"{run.folder}.txt").read_text().splitlines()]
+    return {event: float(moment) for event, moment, *_ in lines}, {tuple(at[2:]) for at in lines}
+
+
+def test_parallel_runs_train_together_and_fine_tuning_waits_for_all_of_them(tmp_path, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    kinds = [("discrete", MEET), ("discrete → multimodal", ""), ("unimodal", MEET), ("a", "")]
+    runs = [
+        Noted(kind, 1, tmp_path / str(n), (), program) for n, (kind, program) in enumerate(kinds)
+    ]
+    train_runs(runs, 1, parallel=2)
+    times, given = zip(*map(read_notes, runs), strict=True)
+    assert times[0]["prepared"] < times[2]["begin"] < times[0]["end"]
+    assert times[1]["begin"] > max(times[n]["end"] for n in (0, 2, 3))
+    assert times[3]["begin"] > min(times[n]["end"] for n in (0, 2))
+    num_threads = str(max(1, len(os.sched_getaffinity(0)) // 2))
+    assert given[0] == {(num_threads, "0")}
+    assert given[2] == {(num_threads, "1")}
+
+
+def test_a_run_that_fails_asks_those_beside_it_to_stop_and_starts_no_other(tmp_path):
+    programs = [STOP, FAIL, ""]
+    runs = [Noted("a", 1, tmp_path / str(n), (), each) for n, each in enumerate(programs)]
+    with pytest.raises(ValueError, match=r"^1 ended with exit code 3; the same"):
+        train_runs(runs, 1, parallel=2)
+    assert {*read_notes(runs[0])[0]} == {"begin", "prepared", "asked"}
+    assert not Path(f"{runs[2].folder}.txt").exists()
+
+
+def test_runs_in_parallel_do_not_share_several_gpus():
+    with pytest.raises(ValueError, match="parallel is 2 and gpus is 4: all runs would share"):
+        train_runs([], 4, parallel=2)
+
+
 def test_a_run_that_fails_stops_the_report(arguments, tmp_path):
     words = [word for word in arguments if not word.startswith(("runs=", "train="))]
-    code, printed = make_paper([*words, f"runs={tmp_path / 'p'}", "train=data.root=nowhere"])
+    own = [f"runs={tmp_path / 'p'}", "train=data.root=nowhere", "parallel=1"]
+    code, printed = make_paper([*words, *own])
     assert code == 2
     assert "discrete-seed3 ended with exit code 2" in printed
     assert not (tmp_path / "p" / "report.md").exists()

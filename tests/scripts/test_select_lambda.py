@@ -105,9 +105,11 @@ def test_with_one_component_there_is_nothing_to_pick(selected):
 
 
 def test_what_is_printed_names_the_picked_penalty_and_how_to_use_it(selected):
-    folder, content, printed, _ = selected
+    folder, content, printed, floor = selected
     lam = content["picks"][-1]["lam"]
-    assert f"attention.lam={lam:g}" in printed
+    floor = floor if floor == "cell" else float(floor)
+    options = f"attention.floor={floor} attention.lam={lam:g}"  # the floor that it was picked with
+    assert printed.endswith(f"make evaluate CHECKPOINT={folder.parent}/best.pt ARGS='{options}'\n")
     assert str(folder / "table.csv") in printed
     assert len(printed.splitlines()) < 10
 

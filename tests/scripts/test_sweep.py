@@ -14,6 +14,7 @@ from tensorboard.backend.event_processing.event_multiplexer import EventMultiple
 from scripts import sweep_report
 from scripts.sweep.command_line import expand, name_job, take_lambda
 from scripts.sweep.heat_map import draw_heat_map
+from scripts.sweep.job import is_of_any_command
 from scripts.sweep.plan import Plan, load_plan, merge
 from scripts.sweep.report import describe_best
 from scripts.sweep.results import Cell, choose_best
@@ -71,6 +72,11 @@ def test_a_list_of_lambda_is_taken_off_the_runs_and_sorted():
         take_lambda(["attention.lam={linear:[0,4]},3"])
 
 
+def test_what_is_of_training_alone_does_not_reach_the_table_of_lambda():
+    words = ["runtime.num_threads=1", "runtime.limit_batches=2", "modules=[a]", "seed=1"]
+    assert [word for word in words if is_of_any_command(word)] == [words[0], words[2]]
+
+
 def test_a_sweep_may_grow_but_a_job_keeps_its_settings(tmp_path):
     def plan(*words):
         return Plan(tmp_path, expand(words), [0.0], 5, 1)
@@ -94,7 +100,11 @@ def test_a_sweep_may_grow_but_a_job_keeps_its_settings(tmp_path):
         (["launcher.gpus=1,2"], "only settings of the training can be lists"),
         (["launcher=slrum"], "launcher/slrum"),
         (["name=a,b"], "name cannot be a list"),
-        (["--multirun", "seed=1,2"], "no flag --multirun"),
+        (["debug=quick", "seed=1,2"], "debug=quick is for make train"),
+        (["--config-name=train", "seed=1,2"], "no flag --config-name=train"),
+        (["--multi", "--run", "seed=1,2"], "no flag --run"),
+        (["seed=1,2", "sweep.wait=false"], "sweep.wait=false needs LAUNCHER=slurm"),
+        (["seed=1,2", "sweep.parallel=0"], "sweep.parallel must be one of auto or a whole number"),
         (["data=custom", "data.root=/no/where", "seed=1,2"], "there is no data in /no/where"),
     ],
 )

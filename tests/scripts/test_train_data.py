@@ -13,11 +13,12 @@ from data.io.atomic_files import write_json
 from data.text.word_lists import prepare_words
 from data.vqa.data_folder import DataFolder
 from data.vqa.questions import load_questions
+from mcan.checkpoint import load_checkpoint
 from mcan.training.preparation import prepare_data
 from mcan.training.summary import suggest_commands
-from scripts import train
-from tests.data.vqa.official_files import make_question
-from tests.small_models import read_error
+from scripts import evaluate, train
+from tests.data.vqa.official_files import make_annotation, make_question
+from tests.small_models import read_error, run_here
 from tests.small_runs import compose, settings, train_here
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
@@ -115,3 +116,44 @@ def test_what_to_run_next_can_be_run(tmp_path):
     assert "make export" not in lines  # there are no test questions
     write_json(folder.questions("test"), {"questions": [make_question(5)]})
     assert f"  make export CHECKPOINT='{run}'" in suggest_commands(run, folder, True)
+    lines = suggest_commands(run, folder, True, ["my_heads", "mine"]).splitlines()[1:]
+    assert all(line.endswith(f"='{run}' ARGS='modules=[my_heads,mine]'") for line in lines)
+
+
+def write_visual_genome(data, number):
+    """Questions with one answer each about images of train and val, under ids that these have."""
+    official = load_questions(data.question_files("train+val"))
+    rows = np.linspace(0, len(official) - 1, number).astype(int).tolist()
+    ids, images = official.ids.tolist(), official.image_ids.tolist()
+    asked = [make_question(ids[n], "is there a zebra?", images[n]) for n in rows]
+    entries = [make_annotation(ids[n], ["no"], "no", images[n]) for n in rows]
+    write_json(data.root / "VG_questions.json", {"questions": asked})
+    write_json(data.root / "VG_annotations.json", {"annotations": entries})
+
+
+def test_visual_genomes_questions_are_trained_on_and_change_no_words(data, tmp_path):
+    words = prepare_words(data)
+    write_visual_genome(data, 30)
+    more = ["optim.epochs=1", "attention=discrete"]
+    for name, split in (("plain", "train+val"), ("more", "train+val+vg")):
+        train_here(settings(data.root, tmp_path, f"name={name}", f"train_split={split}", *more))
+    plain, extra = (load_checkpoint(tmp_path / name / "last.pt") for name in ("plain", "more"))
+    assert extra["train_split"] == "train+val+vg"
+    assert extra["progress"]["global_step"] > plain["progress"]["global_step"]
+    assert extra["vocabulary"] == plain["vocabulary"] == words.vocabulary.state()
+    assert extra["answers"] == plain["answers"] == words.answers.state()
+    code, printed, error = run_here(
+        evaluate.main, f"checkpoint={tmp_path / 'more'}", f"output={tmp_path / 'e'}"
+    )
+    assert code == 0, error
+    assert "WARNING" in printed  # val was trained on
+
+
+def test_without_its_files_visual_genome_is_asked_for_before_a_run_starts(data, tmp_path):
+    words = settings(data.root, tmp_path, "name=r", "train_split=train+val+vg")
+    error = read_error(train.main, *words, quiet=[])
+    assert f"{data.root / 'VG_questions.json'} does not exist; 'vg' is Visual Genome's" in error
+    assert "github.com/MILVLG/mcan-vqa" in error
+    assert not (tmp_path / "r").exists()
+    error = read_error(train.main, *words[:-1], "val_split=val+vg", quiet=[])
+    assert "'vg' is for training alone" in error

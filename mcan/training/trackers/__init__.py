@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from mcan.runtime.settings import Runtime
 from mcan.training.trackers.attention_samples import AttentionSamples
+from mcan.training.trackers.profiler import StepProfiler
 from mcan.training.trackers.progress_bar import ProgressBar
 from mcan.training.trackers.tensorboard import Curves, EventFile
 from mcan.training.trackers.tracker import (
@@ -12,8 +14,9 @@ from mcan.training.trackers.tracker import (
     Trackers,
     register_tracker,
 )
+from mcan.training.trackers.wandb_run import WandbRun
 
-__all__ = ["TrackedRun", "Tracker", "Trackers", "build_trackers", "register_tracker"]
+__all__ = ["TrackedRun", "Tracker", "Trackers", "WandbRun", "build_trackers", "register_tracker"]
 
 
 @register_tracker("tensorboard")
@@ -23,13 +26,19 @@ def build_tensorboard(run: TrackedRun) -> Trackers:
     return Trackers([Curves(events, run), AttentionSamples(events, run)])
 
 
-def build_trackers(names: Sequence[str], run: TrackedRun, show_progress: bool) -> Trackers:
-    """The progress bar, if it is to be shown, and the trackers of these names."""
-    bar = [ProgressBar(run.num_epochs, run.steps_per_epoch)] if show_progress else []
-    return Trackers([*bar, *(TRACKERS[name](run) for name in names)])
+def build_trackers(names: Sequence[str], run: TrackedRun, runtime: Runtime) -> Trackers:
+    """The progress bar and the profiler, if they are asked for, and the trackers of these names."""
+    trackers: list[Tracker] = []
+    if runtime.show_progress:
+        trackers.append(ProgressBar(run.num_epochs, run.steps_per_epoch))
+    if runtime.profile:
+        trackers.append(
+            StepProfiler(runtime.profile, run.folder, run.steps_per_epoch, run.num_epochs)
+        )
+    return Trackers([*trackers, *(TRACKERS[name](run) for name in names)])
 
 
 def check_trackers(names: Sequence[str]) -> None:
-    """Raise for a name under which no tracker is registered."""
+    """Raise for a name under which no tracker is registered, or one that could not start."""
     for name in names:
-        TRACKERS[name]
+        getattr(TRACKERS[name], "check", lambda: None)()

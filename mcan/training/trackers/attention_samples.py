@@ -17,13 +17,13 @@ PIXELS = 16  # per cell
 
 
 class AttentionSamples:
-    """Maps of questions that are spread evenly over the validation split."""
+    """Maps of questions that are spread evenly over the validation split; none of regions."""
 
     def __init__(self, events: EventFile, run: TrackedRun) -> None:
         self.events, self.run = events, run
         self.alone = World(0, 1, run.device)
         num_questions = len(run.validation.question_ids)
-        number = min(NUM_SAMPLES, num_questions)
+        number = min(NUM_SAMPLES, num_questions) if run.validation.loader.stores.is_grid else 0
         self.rows = np.linspace(0, num_questions - 1, number).astype(np.int64)
 
     def start_epoch(self, epoch: int, first_step: int) -> None: ...

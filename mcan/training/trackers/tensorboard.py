@@ -11,10 +11,14 @@ from torch.utils.tensorboard import SummaryWriter
 
 from mcan.training.same_settings import flatten
 from mcan.training.step import StepResult
-from mcan.training.trackers.tracker import TrackedRun
+from mcan.training.trackers.tracker import (
+    STEPS_PER_POINT,
+    TrackedRun,
+    epoch_values,
+    step_values,
+)
 
 COMPARED = ("seed", "data", "model", "attention", "optim", "init_from", "glove")
-STEPS_PER_POINT = 20  # of the curves over steps
 
 
 class EventFile:
@@ -71,15 +75,13 @@ class Curves:
 
     def on_step(self, result: StepResult, rate: float) -> None:
         if result.step % STEPS_PER_POINT == 0:
-            self.events.add("scalar", "train/loss", result.mean_loss, result.step)
-            self.events.add("scalar", "train/learning_rate", rate, result.step)
-            self.events.add("scalar", "train/gradient_norm", result.gradient_norm, result.step)
+            for name, value in step_values(result, rate).items():
+                self.events.add("scalar", name, value, result.step)
 
     def end_epoch(self, metrics: Mapping[str, Any]) -> None:
         step = metrics["step"] - 1  # the epoch's last: purge_step is the first of the next one
-        for name, value in metrics.items():
-            if isinstance(value, (int, float)):
-                self.events.add("scalar", f"epoch/{name}", value, step)
+        for name, value in epoch_values(metrics).items():
+            self.events.add("scalar", name, value, step)
         if metrics["epoch"] == self.num_epochs:
             accuracy = {"hparam/accuracy": metrics["accuracy"]}
             self.events.add("hparams", self.settings, accuracy, run_name=".", global_step=step)

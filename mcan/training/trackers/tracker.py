@@ -12,6 +12,8 @@ from mcan.evaluation.evaluation_split import EvaluationSplit
 from mcan.network.model import MCAN
 from mcan.training.step import StepResult
 
+STEPS_PER_POINT = 20  # of curves over steps
+
 
 @dataclass(frozen=True)
 class TrackedRun:
@@ -44,8 +46,26 @@ class Tracker(Protocol):
         ...
 
 
+# A builder may have a `check`, which is called before data is read: raise a ValueError of one
+# sentence where the tracker could not start.
 TRACKERS: Registry[Callable[[TrackedRun], Tracker]] = Registry("tracker")
 register_tracker = TRACKERS.register
+
+
+def step_values(result: StepResult, rate: float) -> dict[str, float]:
+    """What curves over steps show."""
+    return {
+        "train/loss": result.mean_loss,
+        "train/learning_rate": rate,
+        "train/gradient_norm": result.gradient_norm,
+    }
+
+
+def epoch_values(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """The metrics of an epoch that are numbers."""
+    return {
+        f"epoch/{name}": value for name, value in metrics.items() if isinstance(value, (int, float))
+    }
 
 
 class Trackers:

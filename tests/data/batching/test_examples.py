@@ -1,4 +1,5 @@
 import json
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -81,6 +82,39 @@ def test_a_test_split_has_no_targets(folder):
     assert examples.target_offsets.tolist() == [0, 0]
     assert examples.target_indices.size == examples.target_scores.size == 0
     assert not examples.dense_targets(np.array([0]), len(ANSWERS)).any()
+
+
+def published_score(annotation):
+    """mcan-vqa's own soft scores: by how often an answer is among those given, however many."""
+    counts = Counter(entry["answer"] for entry in annotation["answers"])
+    return {answer: {1: 0.3, 2: 0.6, 3: 0.9}.get(n, 1.0) for answer, n in counts.items()}
+
+
+def test_visual_genomes_questions_are_added_under_ids_that_a_split_may_have_too(folder):
+    asked = [make_question(10, "How many zebras?", 3), make_question(900, "", 2)]
+    entries = [make_annotation(10, ["2"], image_id=3), make_annotation(900, ["red"] * 2 + ["no"])]
+    for entry in entries:
+        del entry["question_type"], entry["answer_type"], entry["multiple_choice_answer"]
+    entries[1]["image_id"] = 2
+    write_questions(folder.root / "VG_questions.json", asked, "vg")
+    write_annotations(folder.root / "VG_annotations.json", entries)
+    alone, both = (load_examples(folder, split, WORDS) for split in ("val", "vg+val"))
+    assert both.question_ids.tolist() == [10, 11, 12, 10, 900]
+    assert both.image_ids.tolist() == [1, 2, 3, 3, 2]
+    assert [VOCABULARY.words[n] for n in both.tokens[3][:4]] == ["how", "many", "UNK", "PAD"]
+    dense = both.dense_targets(np.arange(5), len(ANSWERS))
+    expected = alone.dense_targets(np.arange(3), len(ANSWERS))
+    np.testing.assert_array_equal(dense[:3], expected)
+    for row, entry in zip(dense[3:], entries, strict=True):
+        scores = {ANSWERS.words[n]: row[n] for n in np.flatnonzero(row)}
+        assert scores == pytest.approx(published_score(entry))
+
+
+def test_a_question_of_visual_genome_needs_an_answer(folder):
+    write_questions(folder.root / "VG_questions.json", [make_question(5)])
+    write_annotations(folder.root / "VG_annotations.json", [make_annotation(5, [])])
+    with pytest.raises(ValueError, match=r"VG_annot.*question 5\) must have some answers, found 0"):
+        load_examples(folder, "val+vg", WORDS)
 
 
 def test_a_missing_annotation_file_of_val_is_an_error(folder):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.batching.sampler import TrainingSampler, evaluation_batches
+from data.batching.sampler import TrainingSampler, evaluation_batches, spread_rows
 
 SHAPES = np.array([(19, 25), (25, 19), (19, 29), (29, 19)])
 
@@ -153,3 +153,37 @@ def test_a_part_of_the_work_that_there_is_not_is_rejected(options, message):
     if "rank" in options or "world_size" in options:
         with pytest.raises(ValueError, match=message):
             evaluation_batches(np.arange(5), shapes, 3, **options)
+
+
+@settings(max_examples=40, deadline=None)
+@given(splits(), st.integers(1, 9), st.integers(1, 40), st.integers(0, 3))
+def test_a_limited_epoch_is_the_beginning_of_a_whole_one(split, batch_size, limit, epoch):
+    shapes, _ = split
+    whole = TrainingSampler(shapes, batch_size, seed=3).plan(epoch)
+    limited = TrainingSampler(shapes, batch_size, seed=3, limit=limit)
+    assert limited.num_steps == min(limit, len(whole))
+    for one, other in zip(limited.plan(epoch), whole, strict=False):
+        np.testing.assert_array_equal(one, other)
+
+
+@settings(max_examples=60, deadline=None)
+@given(splits(), st.integers(1, 9), st.integers(1, 40), st.sampled_from(["none", "all"]))
+def test_rows_of_a_limited_evaluation_are_of_whole_batches_from_the_first_to_the_last(
+    split, batch_size, limit, mixing
+):
+    shapes, image_ids = split
+    batches = evaluation_batches(image_ids, shapes, batch_size, mixing=mixing)
+    rows = spread_rows(image_ids, shapes, batch_size, limit, mixing)
+    assert (np.diff(rows) > 0).all()
+    chosen = [n for n, each in enumerate(batches) if np.isin(each.rows, rows).all()]
+    assert len(chosen) == min(limit, len(batches))
+    assert sum(len(batches[n].rows) for n in chosen) == len(rows)
+    assert chosen[0] == 0
+    assert limit == 1 or chosen[-1] == len(batches) - 1
+    again = evaluation_batches(image_ids[rows], shapes[rows], batch_size, mixing=mixing)
+    assert len(again) <= limit
+
+
+def test_no_question_has_no_limited_rows():
+    none = np.empty(0, dtype=np.int64)
+    assert len(spread_rows(none, none.reshape(0, 2), 4, 3)) == 0

@@ -72,3 +72,38 @@ def ask(image_ids: list[int], num_answers: int = 4, has_answers: bool = True) ->
         target_scores=np.full(targets, 0.5, dtype=np.float32),
         has_answers=has_answers,
     )
+
+
+def draw_regions(
+    num_regions: int, num_features: int, width: int, height: int, seed: int
+) -> dict[str, Any]:
+    """The arrays of one bottom-up file, in the published orientation."""
+    generator = np.random.default_rng(seed)
+    corners = generator.uniform(0, [width, height], size=(num_regions, 2, 2))
+    boxes = np.concatenate([corners.min(1), corners.max(1)], axis=1).astype(np.float32)
+    return {
+        "x": generator.normal(size=(num_features, num_regions)).astype(np.float32),
+        "bbox": boxes,
+        "image_h": height,
+        "image_w": width,
+        "num_bbox": num_regions,
+    }
+
+
+def write_npz(
+    folder: Path,
+    regions: dict[int, int],
+    num_features: int = 6,
+    transposed: bool = False,
+    name: str = "COCO_val2014_{:012d}.jpg.npz",
+) -> dict[int, dict[str, Any]]:
+    """Write a bottom-up file for each image of {image_id: number of regions}; their arrays.
+
+    `transposed` files have x as (regions, features), as some distributions have it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {n: draw_regions(count, num_features, 64, 48, n) for n, count in regions.items()}
+    for image_id, arrays in files.items():
+        x = arrays["x"].T if transposed else arrays["x"]
+        np.savez(folder / name.format(image_id), **{**arrays, "x": x})
+    return files

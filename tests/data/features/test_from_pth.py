@@ -89,7 +89,8 @@ def begun(tmp_path):
     return tmp_path / "pth", tmp_path / "a.h5", tensors
 
 
-NEWER = '"dtype": "float16", "stride": 32, '  # what journals of older versions do not have
+# what journals of older versions do not have
+NEWER = '"dtype": "float16", "stride": 32, "cells": "grid", '
 
 
 @pytest.mark.parametrize(

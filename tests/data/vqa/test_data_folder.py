@@ -44,11 +44,28 @@ def test_a_combination_does_not_depend_on_the_order_of_its_parts(tmp_path):
         *((name, "no split '") for name in ("vall", "", "train+", "train2014")),
         ("train+train", "names a part twice"),
         ("test+test-dev", "test-dev is a part of test"),
+        *((name, "'vg' is for training alone") for name in ("vg", "train+vg")),
     ],
 )
 def test_a_wrong_split_is_named(split, message):
     with pytest.raises(ValueError, match=message):
         VQA_V2.split_names(split)
+
+
+def test_visual_genome_adds_questions_about_images_of_train_and_val(tmp_path):
+    folder = DataFolder(tmp_path)
+    assert VQA_V2.divide_training("train+val+vg") == ("train+val", ("vg",))
+    assert VQA_V2.divide_training("val + train") == ("val+train", ())
+    both = [folder.store("train"), folder.store("val")]
+    assert folder.training_stores("train+vg") == folder.training_stores("vg+val+train") == both
+    assert folder.training_stores("train") == both[:1]
+    for split, message in (
+        ("vg", "'vg' is for training alone"),
+        ("train+vg+vg", "names a part twice"),
+        ("train+nothing+vg", "no split 'nothing'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            VQA_V2.divide_training(split)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_images_without_features_lead_to_extract(tmp_path: Path) -> None:
     )
     train, val = inventory.lacking
     assert "features/train2014.h5 is missing; make extract" in train
-    assert "make features SOURCE=<folder of .pth files of val2014>" in val
+    assert "make features SOURCE=<folder of .pth or .npz files of val2014>" in val
 
 
 def test_a_complete_folder_lacks_nothing(tmp_path: Path) -> None:

@@ -104,6 +104,34 @@ def test_a_mixture_has_dots_at_its_means_two_ellipses_each_and_its_weights():
     assert weights == sorted(f"{pi:.2f}" for pi in mixture.pi)
 
 
+def test_the_outline_of_a_paraboloid_is_where_its_colours_end():
+    mixture, photo = make_mixture(2, seed=3, support=6.0), np.full((200, 300, 3), 90, np.uint8)
+    axes = draw_figure(FigureContent(photo, "?", (Panel("a", mixture=mixture),))).axes[0]
+    edges = [patch for patch in axes.patches if isinstance(patch, Ellipse)]
+    assert len(edges) == 2
+    rows, columns = np.indices((200, 300)) + 0.5
+    points = np.stack([columns.ravel(), rows.ravel()], 1)
+    within = np.zeros(len(points), dtype=bool)
+    for edge in edges:
+        in_circle = edge.get_patch_transform().inverted().transform(points)
+        within |= (in_circle**2).sum(1) < 1
+    picture = np.asarray(axes.images[0].get_array()).reshape(-1, 3)
+    is_grey = np.ptp(picture, axis=1) == 0
+    assert is_grey[~within].all()
+    assert is_grey[within].mean() < 0.05  # only where its colour is too weak to be seen
+
+
+def test_a_long_title_takes_a_second_line_above_its_panel_and_moves_no_other_panel():
+    names = "multimodal, entmax15, paraboloid, K* = 3", "discrete"
+    panels = tuple(Panel(name, make_cells()) for name in names)
+    figure = draw_figure(FigureContent(make_photo(90, 60), "?", panels))
+    lines = [text.get_text() for text in figure.texts]
+    shown = [line.replace("\u00a0", " ") for line in lines[1:4]]
+    assert shown == ["multimodal, entmax15,", "paraboloid, K* = 3", "discrete"]
+    first, second = (axes.get_window_extent() for axes in figure.axes[:2])
+    assert (first.y0, first.y1) == (second.y0, second.y1)
+
+
 def test_more_panels_than_fit_side_by_side_go_into_rows_of_one_size():
     panels = tuple(Panel(f"K = {k}", mixture=make_mixture(1)) for k in range(9))
     figure = draw_figure(FigureContent(make_photo(), "?", panels))

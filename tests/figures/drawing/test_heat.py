@@ -55,6 +55,13 @@ def test_the_peak_stands_out_from_a_photo_of_any_brightness(shade_of_photo):
     assert np.abs(half - below).max() > 0.2
 
 
+def test_cells_of_weight_zero_have_no_tint_and_the_least_weight_has_one():
+    cells, photo = np.array([[0.0, 1e-3], [0.0, 1.0]]), np.full((4, 4, 3), 120, np.uint8)
+    drawn = blend(photo, spread_cells(cells, 4, 4))
+    tinted = np.ptp(drawn, axis=2) > 0
+    assert np.array_equal(tinted, np.array([[False, False, True, True]] * 4))
+
+
 def test_where_there_is_no_heat_the_photo_is_grey_and_dim():
     photo = make_photo()
     heat = np.zeros(photo.shape[:2])

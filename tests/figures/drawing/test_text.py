@@ -34,6 +34,8 @@ def test_wrapping_loses_no_word_unless_it_says_so():
 def test_a_number_is_not_parted_from_its_percent_sign(width):
     lines = wrap("Answers: red, 29 %; blue, 20 %; green, 6 %; pink, 4 %", width, 8.0, most=9)
     assert not [line for line in lines if line.startswith("%")]
+    lines = wrap("multimodal, entmax15, paraboloid, K* = 3", width, 8.0, most=9)
+    assert not [line for line in lines if line.startswith("=") or line.endswith("=")]
 
 
 def test_a_word_wider_than_the_line_is_broken():

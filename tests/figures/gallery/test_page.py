@@ -12,8 +12,9 @@ import pytest
 from PIL import Image
 
 from figures.drawing.heat import shade, to_scale
+from figures.drawing.html_parts import draw_overlay
 from figures.drawing.panel import Panel
-from figures.gallery.page import GENERATOR, Item, Page, embed_photo, write_page
+from figures.gallery.page import GENERATOR, Item, Page, draw_heat, embed_photo, write_page
 from tests.figures.drawing.sample_panels import NASTY, make_cells, make_mixture, make_photo
 
 HOSTILE = NASTY + (
@@ -146,6 +147,25 @@ def test_a_mixture_is_drawn_with_its_means_where_the_photo_has_them(page):
     places = sorted((float(y) / height, float(x) / width) for x, y in dots)
     np.testing.assert_allclose(places, sorted(map(tuple, mixture.mu)), atol=1e-3)
     assert svg[0].count("<ellipse") == 12  # at one and two σ, each with a dark edge
+
+
+def test_nothing_covers_the_photo_where_there_is_no_attention():
+    photo = embed_photo(make_photo(), 64)
+    cells = np.array([[0.0, 0.7], [0.3, 0.0]])
+    opacity = np.asarray(picture(draw_heat(Panel("a", cells), photo)))[..., 3]
+    assert np.array_equal(opacity > 0, cells > 0)
+    mixture = make_mixture(2, seed=3, support=6.0)
+    opacity = np.asarray(picture(draw_heat(Panel("b", mixture=mixture), photo)))[..., 3]
+    outside = mixture.at_pixels(*opacity.shape) == 0
+    assert not opacity[outside].any()
+    assert (opacity[~outside] > 0).mean() > 0.9
+    assert 0 < outside.mean() < 1
+
+
+def test_a_paraboloid_has_one_outline():
+    svg = draw_overlay(make_mixture(3, support=6.0), 90, 60)
+    assert svg.count("<ellipse") == 6  # with a dark edge
+    assert "stroke-dasharray" not in svg
 
 
 def test_the_page_has_the_tag_by_which_a_gallery_is_recognised(page):

@@ -3,9 +3,17 @@
 import json
 
 import pytest
+import torch
 
 from mcan.evaluation.metric_names import rename_old_metrics
-from mcan.evaluation.metrics import METRICS, compute_metrics, register_metric
+from mcan.evaluation.metrics import (
+    METRICS,
+    AnsweredSplit,
+    compute_metrics,
+    register_metric,
+    sparsity,
+)
+from mcan.evaluation.predict import Predictions
 
 
 def test_no_two_metrics_have_one_name_or_give_values_of_one_name(monkeypatch):
@@ -15,6 +23,21 @@ def test_no_two_metrics_have_one_name_or_give_values_of_one_name(monkeypatch):
     register_metric("second")(lambda answered: {"accuracy": 2.0})
     with pytest.raises(ValueError, match="'second' gives 'accuracy', which another one gives too"):
         compute_metrics(None)
+
+
+def test_sparsity_is_the_mean_over_questions_and_absent_where_it_is_not_defined():
+    undefined = torch.full((4,), torch.nan)
+    shares = torch.tensor([0.0, 0.5, 0.75, 1.0])
+    columns = dict.fromkeys(["question_ids", "answers", "probabilities"])
+    columns |= dict.fromkeys(["num_components", "num_collapsed"])
+    for zero, outside, expected in (
+        (shares, undefined, {"zero_weight_share": 0.5625}),
+        (undefined, shares / 3, {"outside_support_share": 0.1875}),
+        (undefined, undefined, {}),
+    ):
+        predictions = Predictions(**columns, zero_weight_share=zero, outside_support_share=outside)
+        answered = AnsweredSplit(predictions, {}, [], None, {}, 1)
+        assert sparsity(answered) == expected
 
 
 def test_a_line_of_metrics_with_older_names_is_read_under_the_new_ones():

@@ -12,6 +12,7 @@ from mcan.evaluation.every_k import answer_candidates, answer_every_k
 from mcan.evaluation.predict import (
     Predictions,
     answer_batch,
+    attend,
     count_collapsed,
     gather_rows,
     predict,
@@ -58,7 +59,8 @@ def choose(candidates, lam, k_max):
     selected = candidates.select(lam, k_max)
     names = ("answers", "probabilities", "num_collapsed")
     chosen = {n: getattr(candidates, n).gather(1, selected[:, None] - 1)[:, 0] for n in names}
-    return Predictions(candidates.question_ids, num_components=selected, **chosen)
+    sparsity = dict.fromkeys(("zero_weight_share", "outside_support_share"))
+    return Predictions(candidates.question_ids, num_components=selected, **chosen, **sparsity)
 
 
 def assert_same_rows(one, other):
@@ -142,6 +144,55 @@ def test_collapsed_components_are_those_in_use_without_area():
         torch.tensor([[1, 2, 4]]),
     )  # fmt: skip
     assert count_collapsed(mixture).tolist() == [[0, 1, 2]]
+
+
+def make_mixed_batch():
+    """Three questions about three images of different grids, padded to the largest."""
+    generator = torch.Generator().manual_seed(2)
+    features = 3 * torch.randn(3, 121, 5, generator=generator)
+    tokens = torch.randint(1, 12, (3, 4), generator=generator)
+    return make_batch(features, tuple(GRIDS), tokens, torch.tensor([5, 6, 7]))
+
+
+@pytest.mark.parametrize("normaliser", ["entmax15", "sparsemax"])
+@pytest.mark.parametrize("name", ["discrete", "multimodal"])
+def test_zero_weights_are_counted_over_the_real_cells_alone(name, normaliser):
+    model, batch = build(name, normaliser=normaliser), make_mixed_batch()
+    _, attended = attend(model, batch, ALONE, torch.float32)
+    found = predict(model, [batch], ALONE, torch.float32).zero_weight_share
+    sizes = [height * width for height, width in GRIDS]
+    weights = [row[:size].tolist() for row, size in zip(attended.weights, sizes, strict=True)]
+    expected = [row.count(0.0) / len(row) for row in weights]
+    assert found.tolist() == pytest.approx(expected, abs=1e-7)
+    assert all(0.1 < share < 1 for share in expected)
+
+
+@pytest.mark.parametrize("name", ["unimodal", "multimodal"])
+def test_the_image_outside_the_support_is_where_no_component_reaches(name):
+    model, batch = build(name, density="paraboloid", floor="cell"), make_mixed_batch()
+    if name == "multimodal":
+        model.pool_image.head.lam = 0.1
+    _, attended = attend(model, batch, ALONE, torch.float32)
+    found = predict(model, [batch], ALONE, torch.float32).outside_support_share
+    mixture, places = attended.mixture, (torch.arange(64).double() + 0.5) / 64
+    for row, share in enumerate(found.tolist()):
+        is_reached = torch.zeros(64, 64, dtype=torch.bool)
+        for k in range(int(mixture.num_components[row, 0])):
+            row_k, column_k = mixture.mu[row, 0, k]
+            u, v = (places - row_k)[:, None], (places - column_k)[None]
+            offsets = torch.stack(torch.broadcast_tensors(u, v), -1)
+            inverse = torch.linalg.inv(mixture.sigma[row, 0, k])
+            is_reached |= torch.einsum("rci,ij,rcj->rc", offsets, inverse, offsets) < 6
+        assert share == pytest.approx(1 - float(is_reached.double().mean()), abs=1e-3)
+        assert 0.05 < share < 1
+
+
+def test_softmax_and_gaussians_and_ensembles_have_no_sparsity():
+    models = [build("discrete"), build("multimodal", k_max=2), build("unimodal")]
+    together = predict_ensemble(models, ask(), ALONE, torch.float32)
+    for found in [together, *(predict(model, ask(), ALONE, torch.float32) for model in models)]:
+        assert found.zero_weight_share.isnan().all()
+        assert found.outside_support_share.isnan().all()
 
 
 def test_nothing_comes_to_the_cpu_before_all_batches_are_answered(monkeypatch):

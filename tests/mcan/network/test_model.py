@@ -5,6 +5,7 @@ import attention
 import mcan
 from mcan.cost.operations import OperationLog
 from mcan.network.layers import MultiHeadAttention
+from tests.attention.examples import head_variants, name_variant
 
 TINY = mcan.Sizes(
     num_words=30, num_answers=11, num_features=7, embedding=12, hidden=16, num_layers=2,
@@ -25,10 +26,11 @@ def batch(shapes=SHAPES, device="cpu", dtype=torch.float32, sizes=TINY):
     return features.to(device, dtype), grid, tokens.to(device)
 
 
-@pytest.fixture(params=attention.available())
+@pytest.fixture(params=head_variants(), ids=name_variant)
 def model(request):
     torch.manual_seed(0)
-    return mcan.MCAN(TINY, attention.build(request.param))
+    name, options = request.param
+    return mcan.MCAN(TINY, attention.build(name, **options))
 
 
 def test_small_has_57_million_parameters_under_every_head():

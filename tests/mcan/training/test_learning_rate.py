@@ -90,7 +90,7 @@ def test_a_constant_rate_is_constant():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": "cosine"}, "there is no learning-rate schedule 'cosine'; there are constant, pa"),
+        ({"name": "cosine"}, "there is no learning-rate schedule 'cosine'; there are constant, mc"),
         ({"slope": 1, "decay": 1}, "'paper' needs slope, cap, decay, .*; it has slope, decay"),
         ({"name": "constant"}, "'constant' needs value; it has none"),
         (

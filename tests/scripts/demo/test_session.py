@@ -1,5 +1,7 @@
 """Behind the page: uploads, the list of models, and what a visitor is shown."""
 
+import base64
+import io
 import re
 import shutil
 import socket
@@ -118,6 +120,28 @@ def test_discrete_attention_is_shown_as_cells_and_has_no_choice(models, photo):
     assert session.forward.k_max == 0
     assert "<ellipse" not in picture
     assert "selected" not in answers
+
+
+def test_a_sparse_variant_is_named_and_drawn_to_its_edge(peaky_run, discrete_run, photo):
+    paths = {"peaky": peaky_run / "best.pt", "discrete": discrete_run / "best.pt"}
+    changed = {"density": "paraboloid", "normaliser": "sparsemax"}
+    models = ModelList(paths, ALONE.device, changed=changed)
+    session = start_session(models, photo, QUESTION, "peaky")
+    picture, _ = session.show(session.answer(2, 0.5))
+    assert "multimodal, sparsemax, paraboloid, K = 2" in picture
+    assert picture.count("<ellipse") == 2 * 2  # one line for each component, with a dark edge
+    assert "log-likelihood of the Gaussians" in session.show(session.answer(BY_LAMBDA, 0.5))[1]
+    session = start_session(models, photo, QUESTION, "discrete")
+    picture, _ = session.show(session.answer(BY_LAMBDA, 0.0))
+    assert "discrete, sparsemax" in picture
+    cells = session.forward.weights
+    assert 0 < (cells == 0).mean() < 1
+    content = base64.b64decode(re.search(r"data:image/jpeg;base64,([^\"]*)", picture)[1])
+    drawn = np.asarray(Image.open(io.BytesIO(content))).astype(int)
+    sides = drawn.shape[0] / cells.shape[0], drawn.shape[1] / cells.shape[1]
+    for row, column in np.argwhere(cells == 0):
+        centre = drawn[int((row + 0.5) * sides[0]), int((column + 0.5) * sides[1])]
+        assert np.ptp(centre) <= 8  # grey, but for what JPEG makes of it
 
 
 def test_every_text_is_escaped(models, photo):

@@ -1,0 +1,1 @@
+"""A model to hand on: a checkpoint without the state of its run, and a model card."""

@@ -1,0 +1,73 @@
+"""What a command line changes in the files it chooses: what tells a run from others."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import hydra
+from hydra.core.global_hydra import GlobalHydra
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+# the settings that decide what a run learns, beside its seed
+MATERIAL = (
+    "data", "model", "attention", "optim", "train_split", "val_split", "glove", "init_from",
+)  # fmt: skip
+NAMED = ("data", "attention")  # groups whose `name` is in the name of every run
+# how the data gets there
+IMMATERIAL = {
+    f"data.{name}"
+    for name in (
+        "num_workers", "force", "url", "human_attention", "human_attention_url", "glove",
+        "glove_url", "pause",
+    )
+}  # fmt: skip
+NEVER = ("hydra", "runtime", "launcher", "debug")  # groups that no name of a run has
+
+
+def list_changes(
+    config_name: str, config: DictConfig, choices: Mapping[str, str | None]
+) -> dict[str, Any]:
+    """Group choices other than the usual ones, and settings other than in the chosen files.
+
+    Within Hydra's search path. The usual choices are those of the experiment, or of the command
+    itself. Dotted keys, in an order that does not depend on the command line.
+    """
+    chosen = {group: name for group, name in sorted(choices.items()) if name is not None}
+    words = [f"{group}={name}" for group, name in chosen.items() if not group.startswith("hydra")]
+    preset = OmegaConf.to_container(hydra.compose(config_name, words))
+    values = OmegaConf.to_container(config)
+    assert isinstance(preset, dict)
+    assert isinstance(values, dict)
+    usual = list_usual(config_name, chosen.get("experiment"))
+    changes: dict[str, Any] = {
+        group: name
+        for group, name in chosen.items()
+        if name != usual.get(group) and group.split("/")[0] not in NEVER
+    }
+    for group in NAMED:
+        name, own = values[group].get("name"), preset[group].get("name")
+        if changes.get(group) == name or name != own:  # the name of the run says it
+            changes.pop(group, None)
+        preset[group]["name"] = name
+    for each in (preset, values):
+        each["glove"] = None if each.get("glove") == "none" else each.get("glove")
+    for key in MATERIAL:
+        changes |= dict(list_differences(key, values.get(key), preset.get(key)))
+    return {key: value for key, value in changes.items() if key not in IMMATERIAL}
+
+
+def list_usual(config_name: str, experiment: str | None) -> dict[str, str | None]:
+    """The choices of a command, or of its experiment; to have one is not usual."""
+    words = [f"experiment={experiment}"] if experiment else []
+    loader = GlobalHydra.instance().config_loader()
+    defaults = loader.compute_defaults_list(config_name, words, RunMode.RUN)
+    return {**defaults.overrides.known_choices, "experiment": None}
+
+
+def list_differences(key: str, now: Any, before: Any) -> Iterator[tuple[str, Any]]:
+    """Dotted keys whose values differ; what has another name differs as a whole."""
+    if isinstance(now, dict) and isinstance(before, dict) and now.get("name") == before.get("name"):
+        for part in sorted({*now, *before}):
+            yield from list_differences(f"{key}.{part}", now.get(part), before.get(part))
+    elif now != before:
+        yield key, now

@@ -1,0 +1,20 @@
+"""Every command of the project, by the name of its YAML."""
+
+import importlib
+import pkgutil
+
+import scripts
+from scripts.cli.command import Command
+
+PAGE = {"scripts.demo.page", "scripts.demo.server"}  # no commands, and Gradio is an extra
+
+
+def find_commands():
+    names = {module.name for module in pkgutil.walk_packages(scripts.__path__, "scripts.")}
+    for name in sorted(names - PAGE):
+        for value in vars(importlib.import_module(name)).values():
+            if isinstance(value, Command):
+                yield value.config_name, value
+
+
+COMMANDS = dict(find_commands())
