@@ -1,6 +1,7 @@
 """Which package may import what: the table of docs/architecture.md, checked import by import."""
 
 import ast
+import subprocess
 import sys
 from pathlib import Path
 
@@ -90,6 +91,11 @@ def test_torchvision_is_imported_in_one_place_and_only_when_a_network_is_built()
     assert importing == [ROOT / "data" / "backbones" / "resnet.py"]
     top_level = ast.parse(importing[0].read_text(encoding="utf-8")).body
     assert not [node for node in top_level if "torchvision" in getattr(node, "module", "")]
+
+
+def test_no_command_imports_pip_which_would_hide_distutils_from_torch_compile():
+    look = "import sys, tests.commands; sys.exit('pip' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", look], cwd=ROOT).returncode == 0
 
 
 def test_every_file_name_says_what_is_in_it():

@@ -10,14 +10,15 @@ import tomllib
 from pathlib import Path
 from typing import NoReturn
 
-from pip._vendor.packaging.version import Version
-
 ROOT = Path(__file__).parents[2]
 PINNED = re.compile(r"(torch|torchvision)==")
 
 
 def main() -> None:
     """Print the pinned versions, with those of the site's torch and torchvision in their place."""
+    # here, not above: where pip is imported, torch.compile no longer finds setuptools' distutils
+    from pip._vendor.packaging.version import Version
+
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     (needed,) = (
         word.removeprefix("torch>=")
