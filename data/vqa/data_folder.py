@@ -66,18 +66,22 @@ class DataFolder:
             for name in map(str.strip, split.split("+"))
         )
 
-    def read_annotations(self, split: str) -> list[Annotation]:
-        """The annotations of a split, which must have them."""
-        names = self.layout.split_names(split)
-        for name in names:
-            path = self.annotations(name)
+    def check_annotations(self, split: str) -> None:
+        """Raise where a part of a split has no annotations."""
+        for path in self.annotation_files(split):
             if not path.is_file():
                 raise FileNotFoundError(
                     f"{path} does not exist, so split={split} has no accuracy and cannot be "
                     "trained on; `make export` writes answers for the server"
                 )
+
+    def read_annotations(self, split: str) -> list[Annotation]:
+        """The annotations of a split, which must have them."""
+        self.check_annotations(split)
+        names = self.layout.split_names(split)
+        for name in names:
             if name not in self._annotations:
-                self._annotations[name] = parse_annotations(path)
+                self._annotations[name] = parse_annotations(self.annotations(name))
         parts = [self._annotations[name] for name in names]
         return join_annotations(parts, self.annotation_files(split))
 
