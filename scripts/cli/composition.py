@@ -79,6 +79,11 @@ class Configuration(Generic[Schema]):
         """Hydra's search path with what the flags say of it."""
         return search_in(arguments.config_path or self.configs, arguments.config_dir)
 
+    def list_choices(self, group: str, words: Sequence[str]) -> list[str]:
+        """What may be chosen of a group; a flag among the words may add a folder of one's own."""
+        with self.searching(parse_flags(words)):
+            return GlobalHydra.instance().config_loader().get_group_options(group)
+
     def read(self, name: str, config: DictConfig, choices: Mapping[str, str | None]) -> Schema:
         """A composed config as settings; what is built by its name is built, to be checked.
 
