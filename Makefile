@@ -97,7 +97,7 @@ ask: $(STAMP)  ## ask a question about one image: CHECKPOINT=runs/name IMAGE=pho
 demo: $(VENV)/.demo  ## a local web page for asking questions, with controls for K and λ: CHECKPOINT=runs/name
 	@$(RUN) -m scripts.demo $(if $(CHECKPOINT),checkpoint='$(CHECKPOINT)') $(ARGS)
 
-paper: $(STAMP)  ## train and evaluate every head, report beside the paper's numbers: DATA=shapes|vqa_v2
+paper: $(STAMP)  ## train and evaluate every head, report beside the paper's numbers: DATA=shapes|vqa_v2|custom
 	@$(RUN) -m scripts.paper dataset=$(DATA) gpus=$(GPUS) $(ARGS)
 
 release: $(STAMP)  ## write a model to hand on, with its model card: CHECKPOINT=runs/name OUT=file.pt

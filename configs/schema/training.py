@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from configs.schema.groups import LambdaGrid, Launcher
+from configs.schema.groups import DataRoot, LambdaGrid, Launcher
 from configs.schema.kinds import (
     Count,
     CountOrZero,
@@ -98,6 +98,8 @@ class Paper:
     """configs/paper.yaml"""
 
     dataset: str
+    data: DataRoot
+    heads: list[str]
     family: Family
     seeds: list[Seed]
     gpus: Count

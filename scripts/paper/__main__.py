@@ -4,41 +4,42 @@ python -m scripts.paper dataset=shapes seeds=[1,2]
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from configs.schema.training import Paper
 from data.io.atomic_files import atomic_write
+from data.vqa.data_folder import DataFolder
 from scripts.cli.command import command
-from scripts.paper.measures import FLOORS, Measures, is_multimodal
+from scripts.paper.accuracy_tables import tabulate_accuracy, tabulate_sparsity
+from scripts.paper.measures import FLOORS, Measures, measure_question_only, selects_components
 from scripts.paper.provenance import list_facts
 from scripts.paper.report import Picture, Report, to_html, to_markdown
+from scripts.paper.requirements import check_data, list_missing
 from scripts.paper.runs import FINE_TUNED, HEADS, Run, plan_runs, train_runs
 from scripts.paper.tables import (
     EPOCHS,
     Comparison,
+    Result,
     Results,
     Table,
     join_models,
     of_epoch,
-    tabulate_accuracy,
     tabulate_divergence,
     tabulate_lambda,
-    tabulate_sparsity,
 )
 
 
 @command("paper")
 def main(settings: Paper) -> None:
     """Train, measure and write the report; what is there already is not done again."""
-    folder, shared = Path(settings.runs), shlex.split(settings.train)
-    epochs = settings.fine_tuning_epochs
-    runs = plan_runs(settings.dataset, settings.seeds, folder, shared, epochs, settings.family)
+    folder, runs = Path(settings.runs), plan(settings)
     if not runs:
-        raise ValueError("paper needs seeds=[…]: at least one")
+        raise ValueError("paper needs seeds=[…] and heads=[…]: at least one of each")
     for run in runs:  # all before the first: each may train for days
         run.check()
+    check_data(runs)
     train_runs(runs, settings.gpus, settings.parallel)
     report = measure(settings, runs, folder)
     text = to_markdown(report, folder)
@@ -49,20 +50,39 @@ def main(settings: Paper) -> None:
     print(f"written to {folder / 'report.md'} and {folder / 'report.html'}", flush=True)
 
 
+def plan(settings: Paper) -> list[Run]:
+    """The runs that the settings ask for."""
+    root = [f"data.root={settings.data.root}"] if settings.data.root else []
+    return plan_runs(
+        settings.dataset,
+        settings.seeds,
+        Path(settings.runs),
+        [*root, *shlex.split(settings.train)],
+        settings.fine_tuning_epochs,
+        settings.family,
+        settings.heads,
+    )
+
+
 def measure(settings: Paper, runs: list[Run], folder: Path) -> Report:
     """Evaluate, select λ, compare with people and draw, for each epoch that is asked for."""
-    root, words = runs[0].config()["data"]["root"], tuple(shlex.split(settings.measure))
+    config = runs[0].config()
+    data = DataFolder(config["data"]["root"], config["data"].get("layout", "vqa_v2"))
+    modules = [f"modules=[{','.join(config['modules'])}]"] if config.get("modules") else []
+    words = (*modules, *shlex.split(settings.measure))
+    question_only = measure_question_only(runs[0], data, folder / "question_only.json")
     epochs = EPOCHS if settings.epoch == "both" else (settings.epoch,)
-    parts = [
-        measure_epoch(settings, runs, Measures(folder, root, words, epoch)) for epoch in epochs
-    ]
+    parts = []
+    for epoch in epochs:
+        measures = Measures(folder, data, config["val_split"], words, epoch)
+        parts.append(measure_epoch(settings, runs, measures, question_only))
     title = "Multimodal continuous visual attention: the paper's experiments"
     return Report(
         f"{title}, and sparse attention" if settings.family == "sparse" else title,
         list_facts(runs),
         [table for part in parts for table in part.tables],
         [picture for part in parts for picture in part.pictures],
-        list_missing(settings, parts[0].has_human_maps),
+        list_missing(settings, data, config["val_split"]),
     )
 
 
@@ -72,10 +92,11 @@ class MeasuredEpoch:
 
     tables: list[Table]
     pictures: list[Picture]
-    has_human_maps: bool
 
 
-def measure_epoch(settings: Paper, runs: list[Run], measures: Measures) -> MeasuredEpoch:
+def measure_epoch(
+    settings: Paper, runs: list[Run], measures: Measures, question_only: Result
+) -> MeasuredEpoch:
     """The tables and pictures of the models of one epoch."""
     evaluations: Results = {}
     controls: Results = {}
@@ -83,64 +104,75 @@ def measure_epoch(settings: Paper, runs: list[Run], measures: Measures) -> Measu
     for run in runs:
         evaluations.setdefault(run.kind, []).append(measures.evaluate(run))
         controls.setdefault(run.kind, []).append(measures.evaluate(run, other_images=True))
-        for floor in FLOORS if is_multimodal(run) else ():
+        for floor in FLOORS if selects_components(run) else ():
             lambdas[floor].append(measures.select_lambda(run, floor))
     picked = {table["run"]: table["picks"][-1]["lam"] for table in lambdas["cell"]}
-    own, with_picked = compare_with_people(settings.seeds, runs, measures, picked)
-    count = evaluations["discrete"][0]["num_questions"]
-    tables = [
-        tabulate_accuracy(evaluations, controls, settings.dataset, count),
-        tabulate_divergence(own, with_picked),
-        tabulate_lambda(lambdas),
-    ]
+    own, with_picked = compare_with_people(settings, runs, measures, picked)
+    tables = [tabulate_accuracy(evaluations, controls, question_only, settings.dataset)]
     if settings.family == "sparse":
-        tables.insert(1, tabulate_sparsity(evaluations))
+        tables.append(tabulate_sparsity(evaluations))
+    if own:
+        tables.append(tabulate_divergence(own, with_picked, settings.dataset))
+    if picked:
+        tables.append(tabulate_lambda(lambdas, settings.dataset))
     return MeasuredEpoch(
         [of_epoch(table, measures.epoch, evaluations) for table in tables],
         list_pictures(settings, runs, measures),
-        None not in own,
     )
 
 
 def compare_with_people(
-    seeds: Sequence[int], runs: list[Run], measures: Measures, picked: Mapping[str, float]
-) -> tuple[list[Comparison | None], list[Comparison | None]]:
-    """The comparisons of every seed's heads, and of its multimodal ones with the λ picked."""
+    settings: Paper, runs: list[Run], measures: Measures, picked: Mapping[str, float]
+) -> tuple[list[Comparison], list[Comparison]]:
+    """The comparisons of every seed's heads, and of its multimodal ones with the λ picked.
+
+    Both are empty where the data has no human maps.
+    """
     own: list[Comparison | None] = []
     with_picked: list[Comparison | None] = []
-    for seed in seeds:
-        heads, variants = split_families(runs, seed)
-        comparison = measures.compare_with_people(heads, f"seed{seed}")
+    for seed in settings.seeds:
+        heads, variants = split_families(settings, runs, seed)
+        name = f"seed{seed}{name_subset(settings)}"
+        comparison = measures.compare_with_people(heads, name)
         if variants:  # the controls are the same: they depend on the maps alone
-            more = measures.compare_with_people(variants, f"seed{seed}-sparse")
+            more = measures.compare_with_people(variants, f"{name}-sparse")
             comparison = comparison and more and join_models(comparison, more)
         own.append(comparison)
-        for run in filter(is_multimodal, [*heads, *variants]):
-            name = f"seed{seed}" if run in heads else run.folder.name
+        for run in filter(selects_components, [*heads, *variants]):
+            name = f"seed{seed}" if run.kind == "multimodal" else run.folder.name
             lam = picked[run.folder.name]
             with_picked.append(measures.compare_with_people([run], f"{name}-picked", lam))
-    return own, with_picked
+    return [*filter(None, own)], [*filter(None, with_picked)]
 
 
-def split_families(runs: list[Run], seed: int) -> tuple[list[Run], list[Run]]:
-    """A seed's runs of the paper's heads, and of their variants."""
+def split_families(settings: Paper, runs: list[Run], seed: int) -> tuple[list[Run], list[Run]]:
+    """A seed's runs of the heads, and of their variants."""
     of_seed = [run for run in runs if run.seed == seed and run.kind != FINE_TUNED]
-    heads = [run for run in of_seed if run.kind in HEADS]
-    return heads, [run for run in of_seed if run.kind not in HEADS]
+    heads = [run for run in of_seed if run.kind in settings.heads]
+    return heads, [run for run in of_seed if run.kind not in settings.heads]
+
+
+def name_subset(settings: Paper) -> str:
+    """What the names of files about several heads have in addition, unless these are all three."""
+    heads = tuple(settings.heads)
+    return "" if heads == HEADS else f"-{'-'.join(heads)}"
 
 
 def list_pictures(settings: Paper, runs: list[Run], measures: Measures) -> list[Picture]:
-    """λ of the paper's multimodal model, and the first seed's heads over the same questions."""
-    heads, variants = split_families(runs, settings.seeds[0])
-    drawn = measures.draw_figures(heads, settings.figures)
+    """λ of the first seed's multimodal model, and its heads over the same questions."""
+    heads, variants = split_families(settings, runs, settings.seeds[0])
+    name = f"figures{name_subset(settings)}"
+    drawn = measures.draw_figures(heads, settings.figures, name)
     if variants:
         drawn += measures.draw_figures(
-            variants, settings.figures, "figures-sparse", "components=false"
+            variants, settings.figures, f"{name}-sparse", "components=false"
         )
-    names = [(path, path.stem.replace("_", " ")) for path in drawn]
     return [
-        *show_lambda(heads[-1], measures),
-        *(Picture(path, f"{name}, {measures.epoch} epoch") for path, name in names),
+        *(each for run in filter(selects_components, heads) for each in show_lambda(run, measures)),
+        *(
+            Picture(path, f"{path.stem.replace('_', ' ')}, {measures.epoch} epoch")
+            for path in drawn
+        ),
     ]
 
 
@@ -153,18 +185,6 @@ def show_lambda(run: Run, measures: Measures) -> list[Picture]:
         for floor, path in pictures.items()
         if path.is_file()
     ]
-
-
-def list_missing(settings: Paper, has_human_maps: bool) -> list[str]:
-    """What the paper has and this report has not."""
-    missing = ["accuracy on test-dev and test-standard: needs a submission of `make export`"]
-    if settings.dataset != "vqa_v2":
-        missing.append("VQA-v2 and VQA-HAT: `make paper DATA=vqa_v2`, on GPUs")
-    if not has_human_maps:
-        missing.append("human attention: the data folder has no maps")
-    if not settings.figures:
-        missing.append("figures: figures=0")
-    return missing
 
 
 if __name__ == "__main__":

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data.io.atomic_files import read_json
+from data.io.atomic_files import read_json, write_json
+from data.vqa.data_folder import DataFolder
+from data.vqa.question_only import score_question_only
 from mcan.evaluation.metric_names import rename_old_metrics
-from scripts.paper.runs import FINE_TUNED, Run, call
+from scripts.paper.requirements import explain_no_figures, has_human_maps
+from scripts.paper.runs import Run, call
 
 FLOORS = {"cell": "lambda", "1e-6": "lambda-paper-floor"}  # and where each one's table lies
 
@@ -20,7 +23,8 @@ class Measures:
     """
 
     folder: Path
-    data_root: str
+    data: DataFolder
+    split: str
     words: tuple[str, ...]
     epoch: str  # best | last
 
@@ -31,7 +35,7 @@ class Measures:
 
     def evaluate(self, run: Run, other_images: bool = False) -> dict[str, Any]:
         """Accuracy and K* of a run, or what it gets right when it is shown other images."""
-        name = f"val{'-other-images' if other_images else ''}.json"
+        name = f"{self.split}{'-other-images' if other_images else ''}.json"
         path = run.folder / f"evaluate{self.suffix}" / name
         words = [f"checkpoint={run.checkpoint(self.epoch)}", f"output={path.parent}"]
         other = f"other_images={str(other_images).lower()}"
@@ -51,20 +55,20 @@ class Measures:
         self, runs: Sequence[Run], name: str, lam: float | None = None
     ) -> dict[str, Any] | None:
         """Divergence from human maps, with another λ than the models' own; None without maps."""
-        if not (Path(self.data_root) / "human_attention").is_dir():
+        if not has_human_maps(self.data, self.split):
             return None
-        path = self.folder / "human_attention" / f"{name}{self.suffix}" / "val.json"
+        path = self.folder / "human_attention" / f"{name}{self.suffix}" / f"{self.split}.json"
         words = [self._name(runs), f"output={path.parent}"]
         words += [f"attention.lam={lam}"] if lam is not None else []
         return self._measure(path, runs[-1], "human_attention", *words)
 
-    def draw_figures(
-        self, runs: Sequence[Run], num: int, name: str = "figures", *own: str
-    ) -> list[Path]:
+    def draw_figures(self, runs: Sequence[Run], num: int, name: str, *own: str) -> list[Path]:
         """Heads side by side over the same questions, as PNG files."""
         folder = self.folder / f"{name}{self.suffix}"
-        if num and not any(folder.glob("**/*.png")):
-            words = [self._name(runs), f"output={folder}", f"num={num}", "choose=differ"]
+        is_drawn = any(folder.glob("**/*.png"))
+        if num and not is_drawn and explain_no_figures(self.data, self.split) is None:
+            choose = "choose=differ" if len(runs) > 1 else "choose=random"
+            words = [self._name(runs), f"output={folder}", f"num={num}", choose]
             self._call("figures", "figures", *words, "formats=[png]", *own)
         return sorted(folder.glob("**/*.png"))
 
@@ -73,15 +77,32 @@ class Measures:
 
     def _measure(self, path: Path, run: Run, command: str, *words: str) -> dict[str, Any]:
         """What a command writes, which runs unless that is there and younger than the run."""
-        trained = run.checkpoint(self.epoch).stat().st_mtime
-        if not (path.is_file() and path.stat().st_mtime >= trained):
+        if not is_younger(path, run.checkpoint(self.epoch)):
             what = f"{command} of {run.folder.name}, {self.epoch} epoch"
             print(what, flush=True)
             self._call(what, command, *words)
         return read(path)
 
     def _call(self, what: str, command: str, *words: str) -> None:
-        call(["-m", f"scripts.{command}", *words, f"data.root={self.data_root}", *self.words], what)
+        where = [f"data.root={self.data.root}", f"split={self.split}"]
+        call(["-m", f"scripts.{command}", *words, *where, *self.words], what)
+
+
+def measure_question_only(run: Run, data: DataFolder, path: Path) -> dict[str, Any]:
+    """The accuracy that a question's text alone gives on what a run validates; kept in a file."""
+    if not is_younger(path, run.checkpoint()):
+        config = run.config()
+        trained, _ = data.layout.divide_training(config["train_split"])
+        scores = score_question_only(data, trained, config["val_split"])
+        data.release(trained)
+        by_type = {"accuracy_by_answer_type": scores.per_answer_type}
+        write_json(path, {"accuracy": scores.overall, **by_type}, indent=1)
+    return read(path)
+
+
+def is_younger(path: Path, checkpoint: Path) -> bool:
+    """Whether what was measured is there, and of this checkpoint."""
+    return path.is_file() and path.stat().st_mtime >= checkpoint.stat().st_mtime
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -94,6 +115,6 @@ def read(path: Path) -> dict[str, Any]:
     return rename_old_metrics(content)
 
 
-def is_multimodal(run: Run) -> bool:
-    """Whether a run has a λ to select."""
-    return run.kind == FINE_TUNED or run.kind.startswith("multimodal")
+def selects_components(run: Run) -> bool:
+    """Whether a run has a λ to select, under any floor."""
+    return {"lam", "k_max", "floor"} <= run.config()["attention"].keys()

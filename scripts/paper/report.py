@@ -51,7 +51,8 @@ def to_markdown(report: Report, folder: Path) -> str:
     for picture in report.pictures:
         path = os.path.relpath(picture.path, folder)
         lines += [f"![{picture.caption}]({path})", "", picture.caption, ""]
-    lines += ["## Not run", "", *[f"- {each}" for each in report.missing], ""]
+    if report.missing:
+        lines += ["## Not run", "", *[f"- {each}" for each in report.missing], ""]
     lines += ["## How this was made", "", *[f"- {name}: {value}" for name, value in report.facts]]
     return "\n".join(lines) + "\n"
 
@@ -76,8 +77,10 @@ def to_html(report: Report) -> str:
             f'<figure><img alt="{caption}" src="data:image/png;base64,{data}">'
             f"<figcaption>{caption}</figcaption></figure>"
         )
-    parts += ["<h2>Not run</h2>", as_list(report.missing), "<h2>How this was made</h2>"]
-    parts.append(as_list([f"{name}: {value}" for name, value in report.facts]))
+    if report.missing:
+        parts += ["<h2>Not run</h2>", as_list(report.missing)]
+    facts = as_list([f"{name}: {value}" for name, value in report.facts])
+    parts += ["<h2>How this was made</h2>", facts]
     body = "\n".join(parts)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

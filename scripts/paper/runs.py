@@ -22,6 +22,10 @@ from scripts.cluster.shares import list_gpus, share_environment, share_gpus
 
 HEADS = ("discrete", "unimodal", "multimodal")
 FINE_TUNED = "discrete → multimodal"
+PRESETS = {  # of datasets that are not trained with the defaults
+    "vqa_v2": "experiment=paper_{head}",
+    "custom": "experiment=photos",
+}
 SPARSE = (  # heads with sparse weights or densities of bounded support
     ("discrete", {"normaliser": "entmax15"}),
     ("discrete", {"normaliser": "sparsemax"}),
@@ -30,6 +34,7 @@ SPARSE = (  # heads with sparse weights or densities of bounded support
     ("multimodal", {"normaliser": "entmax15"}),
     ("multimodal", {"normaliser": "sparsemax"}),
 )
+TRAIN = Configuration("train", Train)
 POLL = 0.1  # seconds between looks at the runs that train
 
 
@@ -70,9 +75,14 @@ class Run:
             return False
         return len(self.metrics()) >= self.config()["optim"]["epochs"]
 
+    def settings(self) -> Train:
+        """The settings to start it with; wrong ones raise."""
+        (settings,) = TRAIN.compose(read_words(self.overrides))
+        return settings
+
     def check(self) -> None:
         """Raise for wrong settings, or without the word vectors that a run to be started needs."""
-        (settings,) = Configuration("train", Train).compose(read_words(self.overrides))
+        settings = self.settings()
         if not self.folder.is_dir():
             check_word_vectors(settings.word_vectors)
 
@@ -90,31 +100,42 @@ def plan_runs(
     shared: Sequence[str],
     fine_tuning_epochs: int,
     family: Family = "paper",
+    heads: Sequence[str] = HEADS,
 ) -> list[Run]:
-    """The paper's heads with every seed, fine-tuning, and the variants of a sparse family.
+    """These heads with every seed, fine-tuning, and the variants of a sparse family.
 
     Fine-tuning makes the discrete model of each seed multimodal.
     """
     planned = []
     for seed in seeds:
-        kinds: dict[str, tuple[str, list[str]]] = {head: (head, []) for head in HEADS}
-        start = runs / f"discrete-seed{seed}" / "best.pt"
-        words = [f"init_from={start}", f"optim.epochs={fine_tuning_epochs}"]
-        kinds[FINE_TUNED] = ("multimodal", words)
+        kinds: dict[str, tuple[str, list[str]]] = {head: (head, []) for head in heads}
+        if {"discrete", "multimodal"} <= {*heads}:
+            start = runs / f"discrete-seed{seed}" / "best.pt"
+            words = [f"init_from={start}", f"optim.epochs={fine_tuning_epochs}"]
+            kinds[FINE_TUNED] = ("multimodal", words)
         for head, options in SPARSE if family == "sparse" else ():
-            words = [f"attention.{option}={value}" for option, value in options.items()]
-            kinds[name_variant(head, **options)] = (head, words)
+            if head in heads:
+                words = [f"attention.{option}={value}" for option, value in options.items()]
+                kinds[name_variant(head, **options)] = (head, words)
         for kind, (head, own) in kinds.items():
             name = "fine-tuned" if kind == FINE_TUNED else kind.replace(", ", "-")
             name = f"{name}-seed{seed}"
-            chosen = [f"data={data}", f"attention={head}"]
-            if data == "vqa_v2":
-                chosen = [f"experiment=paper_{head}"]
-            # the last override of a key counts: a run's own come after those that all share
-            words = ["figures=0", *shared, *chosen, *own]
+            words = [*choose_settings(data, head, shared), *own]
             words += [f"seed={seed}", f"runs={runs}", f"name={name}"]
             planned.append(Run(kind, seed, runs / name, tuple(words)))
     return planned
+
+
+def choose_settings(data: str, head: str, shared: Sequence[str]) -> list[str]:
+    """The words that start a head on a dataset; those that all runs share win over its preset.
+
+    The last override of a key counts. A head of the user's own needs no file of its options.
+    """
+    preset = PRESETS.get(data, "").format(head=head if head in HEADS else "discrete")
+    chosen = [f"attention={head}"]
+    if head not in TRAIN.list_choices("attention", read_words(shared)):
+        chosen = ["attention=own", f"attention.name={head}"]
+    return ["figures=0", *filter(None, [preset]), *shared, f"data={data}", *chosen]
 
 
 def train_runs(runs: Sequence[Run], num_processes: int, parallel: int = 1) -> None:

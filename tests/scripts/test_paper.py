@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,35 +10,31 @@ from pathlib import Path
 import pytest
 import torch
 
+from data.vqa.data_folder import DataFolder
+from data.vqa.question_only import score_question_only
 from mcan.checkpoint import load_checkpoint, save_checkpoint
 from mcan.evaluation.metrics import format_shares
 from scripts.cli.command import read_words
 from scripts.paper import __main__ as paper
 from scripts.paper import measures, published
+from scripts.paper.accuracy_tables import name_hardest, tabulate_accuracy
 from scripts.paper.report import Report, to_html, to_markdown
-from scripts.paper.runs import HEADS, Run, plan_runs, train_runs
-from scripts.paper.tables import (
-    NOT_RUN,
-    Table,
-    name_hardest,
-    spread,
-    tabulate_accuracy,
-    tabulate_divergence,
-)
-from tests.small_models import find_command, run_here
+from scripts.paper.requirements import list_missing
+from scripts.paper.runs import FINE_TUNED, HEADS, Run, plan_runs, train_runs
+from scripts.paper.tables import Table, spread, tabulate_divergence, tabulate_lambda
+from tests.small_models import find_command, read_error, run_here
 from tests.small_runs import SMALL, finish, start, train_here
 
 
 @pytest.fixture(scope="module")
 def arguments(small_dataset, tmp_path_factory):
     runs = tmp_path_factory.mktemp("paper")
-    own = ["optim.epochs=1", "optim.batch_size=20", f"data.root={small_dataset}"]
-    words = [word for word in SMALL if not word.startswith(("data", "attention"))]
-    train = " ".join([*words, *own])
+    words = [word for word in SMALL if not word.startswith("data")]
+    train = " ".join([*words, "optim.epochs=1", "optim.batch_size=20"])
     measure = "runtime.num_threads=1 runtime.show_progress=false"
     return [
-        "dataset=custom", "seeds=[3]", f"runs={runs}", f"train={train}", f"measure={measure}",
-        "fine_tuning_epochs=1", "figures=0", "parallel=2",
+        "dataset=custom", f"data.root={small_dataset}", "seeds=[3]", f"runs={runs}",
+        f"train={train}", f"measure={measure}", "fine_tuning_epochs=1", "figures=0", "parallel=2",
     ]  # fmt: skip
 
 
@@ -57,7 +52,7 @@ def report(arguments):
     return Path(runs)
 
 
-def test_the_report_says_what_the_commands_measured(report):
+def test_the_report_says_what_the_commands_measured(report, small_dataset):
     text = (report / "report.md").read_text()
     for name in ("discrete", "unimodal", "multimodal"):
         measured = json.loads((report / f"{name}-seed3/evaluate/val.json").read_text())
@@ -66,6 +61,12 @@ def test_the_report_says_what_the_commands_measured(report):
         control = json.loads((report / f"{name}-seed3/evaluate/val-other-images.json").read_text())
         assert row.split(" | ")[5] == f"{control['accuracy']:.2f}"
         assert control["other_images"]
+        shares = format_shares(measured.get("component_shares", ())).removesuffix(" %")
+        assert row.split(" | ")[6:] == [shares if name == "multimodal" else "–"]
+    alone = score_question_only(DataFolder(small_dataset), "train", "val")
+    accuracies = [alone.per_answer_type[name] for name in ("yes/no", "number", "other")]
+    printed = [f"{accuracy:.2f}" for accuracy in (*accuracies, alone.overall)]
+    assert find_row(text, "question text alone") == [*printed, "–", "–", "–"]
     compared = json.loads((report / "human_attention/seed3/val.json").read_text())
     for model in compared["models"]:
         assert f"{model['overall']['divergence_bits']['mean']:.3f}" in text
@@ -77,16 +78,20 @@ def test_the_report_says_what_the_commands_measured(report):
     picked = json.loads((report / "multimodal-seed3/lambda/table.json").read_text())["picks"][-1]
     assert f"{picked['lam']:g} (" in text
     assert "fine-tuned-seed3" in text
-    assert "test-standard: needs a submission" in text
 
 
 def test_a_second_call_does_nothing_again(report, arguments):
-    before = {path: path.stat().st_mtime_ns for path in report.glob("*/**/*") if path.is_file()}
+    before = list_times(report)
     code, printed = make_paper(arguments)
     assert code == 0, printed
-    after = {path: path.stat().st_mtime_ns for path in report.glob("*/**/*") if path.is_file()}
-    assert after == before
+    assert list_times(report) == before
     assert printed.count("there already") == 4
+
+
+def list_times(report):
+    """When each file was written, but those of the report itself."""
+    files = [path for path in report.rglob("*") if path.is_file() and path.stem != "report"]
+    return {path: path.stat().st_mtime_ns for path in files}
 
 
 def call_here(arguments, what):
@@ -105,7 +110,7 @@ def test_both_epochs_are_measured_and_named_when_asked_for(
     content["model"]["classify.bias"][3] += 100  # the last epoch gives one answer alone
     save_checkpoint(last, content)
     (settings,) = paper.main.compose(read_words([*arguments, f"runs={folder}", "epoch=both"]))
-    made = paper.measure(settings, plan_runs("custom", [3], folder, [], 1), folder)
+    made = paper.measure(settings, paper.plan(settings), folder)
     text = to_markdown(made, folder)
     best, later = text.split("## Table 1: accuracy, last epoch")
     assert best == (report / "report.md").read_text().split("## Figures")[0]
@@ -132,8 +137,7 @@ def test_the_sparse_family_is_trained_beside_the_papers_heads_and_has_rows_of_it
     (settings,) = paper.main.compose(
         read_words([*arguments, f"runs={folder}", "family=sparse", "figures=1"])
     )
-    shared = shlex.split(settings.train)
-    runs = plan_runs("custom", [3], folder, shared, 1, "sparse")
+    runs = paper.plan(settings)
     sparse = {run.kind: run for run in runs[4:]}
     assert [run.folder.name for run in sparse.values()] == [
         "discrete-entmax15-seed3", "discrete-sparsemax-seed3", "unimodal-paraboloid-seed3",
@@ -142,7 +146,7 @@ def test_the_sparse_family_is_trained_beside_the_papers_heads_and_has_rows_of_it
     for run in sparse.values():
         train_here([*run.overrides])
     text = to_markdown(paper.measure(settings, runs, folder), folder)
-    accuracy, sparsity, divergence, _ = re.split("^## (?:Table|Comp|λ).*$", text, flags=re.M)[1:]
+    accuracy, sparsity, divergence, _ = re.split("^## (?:Table|Spar|λ).*$", text, flags=re.M)[1:]
     old = (report / "report.md").read_text().split("## Table 2")[0]
     assert {*re.findall(r"^\| .*", old, re.M)} < {*re.findall(r"^\| .*", accuracy, re.M)}
     compared = json.loads((folder / "human_attention/seed3-sparse/val.json").read_text())
@@ -160,13 +164,106 @@ def test_the_sparse_family_is_trained_beside_the_papers_heads_and_has_rows_of_it
         assert [share is None for share in shares] == ["parab" in kind, "parab" not in kind]
         shown = ["–" if share is None else f"{100 * share:.1f}" for share in shares]
         components = format_shares(found.get("component_shares", ())).removesuffix(" %")
-        assert find_row(sparsity, kind) == [components if "multi" in kind else "–", *shown]
+        assert find_row(accuracy, kind)[6] == (components if "multi" in kind else "–")
+        assert find_row(sparsity, kind) == shown
         assert (f"| {kind}, λ by cross-validation |" in divergence) == ("multi" in kind)
         assert f"| {run.folder.name} | cell |" in text or "multi" not in kind
     assert find_row(divergence, "uniform") == find_row(
         (report / "report.md").read_text(), "uniform"
     )
     assert len([*(folder / "figures-sparse").glob("*.png")]) == 1
+
+
+def test_one_head_alone_is_reported_without_what_needs_others(
+    report, arguments, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(measures, "call", call_here)
+    folder = Path(shutil.copytree(report, tmp_path / "copy", copy_function=shutil.copy2))
+    words = [*arguments, f"runs={folder}", "heads=[unimodal]", "figures=1"]
+    (settings,) = paper.main.compose(read_words(words))
+    (run,) = paper.plan(settings)
+    text = to_markdown(paper.measure(settings, [run], folder), folder)
+    all_heads = (report / "report.md").read_text()
+    assert (
+        find_row(text.split("## Table 2")[0], "unimodal")
+        == (
+            find_row(all_heads.split("## Table 2")[0], "unimodal")[:-1]  # there is no K* to show
+        )
+    )
+    assert find_row(text, "unimodal, another question's map") == (
+        find_row(all_heads, "unimodal, another question's map")
+    )
+    assert "λ" not in text
+    assert len([*(folder / "figures-unimodal").glob("*.png")]) == 1
+    assert "- discrete attention: not in heads\n- multimodal attention: not in heads" in text
+
+
+def test_a_head_of_ones_own_and_data_without_images_or_maps_make_a_report(
+    arguments, data, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(measures, "call", call_here)
+    (tmp_path / "own" / "attention").mkdir(parents=True)
+    (tmp_path / "own" / "attention" / "sharp.yaml").write_text("name: sharp\ntemperature: 0.5\n")
+    train = next(word for word in arguments if word.startswith("train="))
+    words = [
+        *arguments, f"runs={tmp_path / 'p'}", f"data.root={data.root}", "heads=[sharp,discrete]",
+        f"{train} modules=[examples.own_parts] --config-dir={tmp_path / 'own'}", "figures=1",
+    ]  # fmt: skip
+    (settings,) = paper.main.compose(read_words(words))
+    runs = paper.plan(settings)
+    assert [run.kind for run in runs] == ["sharp", "discrete"]
+    for run in runs:
+        train_here([*run.overrides])
+    assert runs[0].config()["attention"]["temperature"] == 0.5
+    text = to_markdown(paper.measure(settings, runs, tmp_path / "p"), tmp_path / "p")
+    for run in runs:
+        measured = json.loads((run.folder / "evaluate/val.json").read_text())
+        assert find_row(text, run.kind)[3] == f"{measured['accuracy']:.2f}"
+    assert re.findall("^## (.*)$", text, re.MULTILINE) == [
+        "Table 1: accuracy, best epoch", "Figures", "Not run", "How this was made",
+    ]  # fmt: skip
+    assert f"- human attention: {data.root} has no maps of val\n" in text
+    assert f"- figures: {data.image_folder('val')} lacks 12 of the 12 images\n" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("", "data=custom needs the folder of your data: data.root=…"),
+        ("data.root=nowhere", "there is no data in nowhere: give your folder with data.root=…"),
+        ("data.root={data} heads=[discrete,mine]", "there is no attention head 'mine'; there are"),
+        ("data.root={data} heads=[]", "paper needs seeds=[…] and heads=[…]: at least one of each"),
+        ("data.root={data}", "v2_mscoco_val2014_annotations.json does not exist, so split=val has"),
+    ],
+)
+def test_what_is_missing_is_said_before_anything_is_made(words, sentence, data, tmp_path):
+    data.annotations("val").unlink()
+    words = [f"runs={tmp_path / 'p'}", "dataset=custom", *words.format(data=data.root).split()]
+    assert sentence in read_error(paper.main, *words, quiet=[])
+    assert not (tmp_path / "p").exists()
+
+
+def test_runs_on_other_data_are_not_taken_for_those_of_the_report(report, arguments, data):
+    sentence = f"discrete-seed3 was trained on .*, not on {data.root}; choose another folder"
+    error = read_error(paper.main, *arguments, f"data.root={data.root}", quiet=[])
+    assert re.search(sentence, error)
+
+
+def test_settings_of_all_runs_win_over_the_preset_of_a_dataset(tmp_path):
+    shared = ["model=small", "optim.epochs=3", "data=shapes", "attention=unimodal"]
+    kinds = {}
+    for run in plan_runs("custom", [1], tmp_path, shared, 2, heads=["discrete", "multimodal"]):
+        settings = run.settings()
+        kinds[run.kind] = settings.attention["name"]
+        assert (settings.data.name, settings.model.hidden) == ("custom", 512)
+        assert settings.optim.epochs == (2 if run.kind == FINE_TUNED else 3)
+    assert kinds == {"discrete": "discrete", "multimodal": "multimodal", FINE_TUNED: "multimodal"}
+    (run,) = plan_runs("custom", [1], tmp_path, [], 2, heads=["unimodal"])
+    assert "experiment=photos" in run.overrides
+    (run,) = plan_runs(
+        "custom", [1], tmp_path, ["experiment=paper_discrete"], 2, heads=["discrete"]
+    )
+    assert (run.settings().data.name, run.settings().optim.epochs) == ("custom", 15)
 
 
 def find_row(text, name):
@@ -268,9 +365,8 @@ def test_runs_in_parallel_do_not_share_several_gpus():
 
 
 def test_a_run_that_fails_stops_the_report(arguments, tmp_path):
-    words = [word for word in arguments if not word.startswith(("runs=", "train="))]
-    own = [f"runs={tmp_path / 'p'}", "train=data.root=nowhere", "parallel=1"]
-    code, printed = make_paper([*words, *own])
+    own = [f"runs={tmp_path / 'p'}", "train=init_from=nowhere", "parallel=1"]
+    code, printed = make_paper([*arguments, *own])
     assert code == 2
     assert "discrete-seed3 ended with exit code 2" in printed
     assert not (tmp_path / "p" / "report.md").exists()
@@ -322,12 +418,42 @@ def test_text_of_a_report_is_escaped():
     assert "x\\|y" in to_markdown(report, Path())
 
 
-def test_what_was_not_measured_is_said_to_be_not_run():
-    rows = {row[0]: row for row in tabulate_accuracy({}, {}, "shapes", 0).rows}
-    assert rows["unimodal"][4] == NOT_RUN
-    assert rows["unimodal"][6] == NOT_RUN
-    assert rows["unimodal"][7] == "70.41 / 70.73"
-    assert ("multimodal", NOT_RUN, "0.54") in tabulate_divergence([None], [None]).rows
+EVALUATED = {"accuracy": 80.0, "accuracy_by_answer_type": {"other": 80.0}, "num_questions": 7}
+
+
+@pytest.mark.parametrize("data", ["shapes", "vqa_v2", "custom"])
+def test_the_papers_numbers_are_beside_those_of_its_datasets_alone(data):
+    compared = {"models": [], "controls": {"multimodal": {"divergence_bits": {"mean": 0.5}}}}
+    tables = [
+        tabulate_accuracy({"unimodal": [EVALUATED]}, {"unimodal": [EVALUATED]}, EVALUATED, data),
+        tabulate_divergence([compared], [], data),
+        tabulate_lambda({}, data),
+    ]
+    rows = [
+        ("unimodal", "80.00", "80.00", "80.00", "70.41 / 70.73"),
+        ("multimodal", "0.500", "0.54"),
+        ("paper, VQA-v2", "1e-6", "5", "–", "80.8 / 12.4 / 4.4 / 2.4", "–"),
+    ]
+    if data == "custom":
+        rows = [rows[0][:-1], rows[1][:-1], None]
+    assert [table.rows[0] if table.rows else None for table in tables] == rows
+    text = to_markdown(Report("", [], tables, [], []), Path())
+    assert ("The paper's" in text) == (data != "custom")
+    assert "## Not run" not in text
+
+
+def test_an_answer_type_of_ones_own_has_a_column():
+    found = {**EVALUATED, "accuracy_by_answer_type": {"colour": 60.0, "yes/no": 90.0}}
+    table = tabulate_accuracy({"a": [found]}, {"a": [found]}, found, "custom")
+    assert table.header == ("attention", "yes/no", "colour", "overall", "shown other images")
+
+
+@pytest.mark.parametrize("dataset", ["shapes", "vqa_v2"])
+def test_what_the_paper_has_in_addition_is_said_to_be_not_run(dataset, small_dataset):
+    (settings,) = paper.main.compose([f"dataset={dataset}"])
+    missing = list_missing(settings, DataFolder(small_dataset), "val")
+    assert "test-standard: needs a submission" in missing[0]
+    assert len(missing) == 1 + (dataset == "shapes")
 
 
 def test_the_hardest_template_is_the_lowest_of_any_seed():
