@@ -1,10 +1,15 @@
-"""What a run's weights start from: its checkpoint, another model's, or random numbers and GloVe."""
+"""What a run's weights start from: its checkpoint, another model's, or what is known beforehand.
+
+Word vectors are known of the words, frequencies of the answers; the rest is random.
+"""
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
+from data.batching.examples import Examples
 from data.text.embeddings import load_embeddings
 from data.text.word_lists import Words
 from mcan.checkpoint import load_checkpoint
@@ -20,6 +25,7 @@ def start_weights(
     model: MCAN,
     settings: TrainingSettings,
     words: Words,
+    examples: Examples,
     checkpoint: dict[str, Any] | None,
     world: World,
 ) -> None:
@@ -36,8 +42,11 @@ def start_weights(
         other = load_checkpoint(path)
         words.check_same(Words.from_state(other, str(path)), str(path), settings.data.root)
         load_weights(model, other["model"], str(path))
-    elif settings.word_vectors:
-        start_embeddings(model, settings.word_vectors, words, settings.seed, world)
+    else:
+        if settings.word_vectors:
+            start_embeddings(model, settings.word_vectors, words, settings.seed, world)
+        if settings.answer_prior:
+            start_classifier(model, examples)
 
 
 def start_embeddings(model: MCAN, glove: str, words: Words, seed: int, world: World) -> None:
@@ -58,3 +67,15 @@ def start_embeddings(model: MCAN, glove: str, words: Words, seed: int, world: Wo
             f"model.embedding={width}"
         )
     set_embeddings(model, embeddings.matrix)
+
+
+def start_classifier(model: MCAN, examples: Examples) -> None:
+    """Biases with which every answer's probability is its mean score over the training questions.
+
+    Half a question more has each answer, so that those that never score keep a finite bias.
+    """
+    num_answers = model.sizes.num_answers
+    scores = np.bincount(examples.target_indices, examples.target_scores, num_answers)
+    prior = torch.from_numpy((scores + 0.5) / (len(examples) + 1))
+    with torch.no_grad():
+        model.classify.bias.copy_(prior.logit())

@@ -52,7 +52,7 @@ def build_run(
     )
     check_positions(model, head.options["name"], data.loader.stores)
     checkpoint = world.broadcast(run_folder.latest() if run_folder is not None else None)
-    start_weights(model, settings, words, checkpoint, world)
+    start_weights(model, settings, words, data.loader.examples, checkpoint, world)
     model.to(world.device)
     optimizer = make_optimizer(model, optim.betas, optim.epsilon)
     dtype = choose_dtype(runtime.precision, world.device)

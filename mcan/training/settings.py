@@ -37,6 +37,7 @@ class TrainingSettings:
     train_split: str
     val_split: str
     glove: str | None  # null and "none" are none
+    answer_prior: bool
     tracker: list[str]
     # all settings as Hydra composed them: what config.yaml and checkpoints keep
     composed: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)

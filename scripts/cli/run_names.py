@@ -103,7 +103,8 @@ def is_config_of(path: Path, settings: Train) -> bool:
     try:
         before: Any = OmegaConf.to_container(OmegaConf.load(path))
         check_same_settings(now, before)
-        same = all(before.get(key) == now.get(key) for key in ("val_split", "glove", "init_from"))
+        keys = ("val_split", "glove", "init_from", "answer_prior")
+        same = all((before.get(key) or None) == (now.get(key) or None) for key in keys)
         return bool(same and before["data"]["root"] == now["data"]["root"])
     except Exception:  # a file that is damaged, or of something else
         return False

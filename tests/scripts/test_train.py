@@ -1,6 +1,7 @@
 """Whole runs: killed and resumed to the same bits, stopped on request, rejected, fine-tuned."""
 
 import io
+import json
 import re
 import shutil
 import signal
@@ -232,3 +233,17 @@ def test_fine_tuning_starts_from_the_weights_of_another_head(words, runs, discre
     tuned = load_checkpoint(runs / "tuned" / "last.pt")
     assert not torch.equal(tuned["model"]["classify.weight"], before["model"]["classify.weight"])
     assert tuned["lines"][0]["component_counts"]
+
+
+def test_with_the_answers_prior_a_run_begins_at_their_frequencies(words, runs, small_dataset):
+    still = [*words, "optim.epochs=1", "optim.rate.peak=0", "answer_prior=true"]
+    train_here([*still, "name=prior"])
+    stored = load_checkpoint(runs / "prior" / "last.pt")
+    annotations = json.loads(
+        (small_dataset / "v2_mscoco_train2014_annotations.json").read_text(encoding="utf-8")
+    )["annotations"]
+    for number, answer in enumerate(stored["answers"]["words"]):
+        counts = [sum(each["answer"] == answer for each in a["answers"]) for a in annotations]
+        scores = [min(1.0, 0.3 * count) for count in counts]
+        expected = (sum(scores) + 0.5) / (len(annotations) + 1)
+        assert stored["model"]["classify.bias"][number].sigmoid() == pytest.approx(expected, 1e-5)

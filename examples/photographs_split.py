@@ -1,0 +1,84 @@
+"""A small dataset of photographs out of VQA-v2's train2014: the one that docs/photographs.md uses.
+
+    python -m examples.photographs_split datasets/vqa_v2 datasets/photographs
+
+18,746 questions about 6,000 photographs to train on and 3,625 about 1,200 others to validate on, by
+the ids of photographs_split.txt. The folder gets the questions and annotations in the official
+format and links to the photographs; it is then used as data=custom data.root=datasets/photographs.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from data.io.atomic_files import atomic_write
+from data.vqa.layout import Layout
+
+IDS = Path(__file__).with_suffix(".txt")
+SOURCE = "train2014"  # both splits come from it
+
+
+def main() -> None:
+    """Write the folder; what is there already stays."""
+    if len(sys.argv) != 3:
+        sys.exit("usage: python -m examples.photographs_split <folder of VQA-v2> <new folder>")
+    vqa_v2, folder = Path(sys.argv[1]), Path(sys.argv[2])
+    if folder.exists():
+        sys.exit(f"error: {folder} is there already; name a new folder")
+    layout = Layout()
+    for template, entries in ((layout.questions, "questions"), (layout.annotations, "annotations")):
+        path = vqa_v2 / template.format(subtype=SOURCE)
+        if not path.is_file():
+            sys.exit(f"error: there is no {path}; make data DATA=vqa_v2 downloads it")
+        content = json.loads(path.read_text(encoding="utf-8"))
+        for split, ids in read_ids().items():
+            target = folder / template.format(subtype=split)
+            write_subset(content, entries, ids, target, split)
+    for split, ids in read_ids().items():
+        num_links = link_images(vqa_v2, folder, split, {number // 1000 for number in ids})
+        print(f"{split}: {len(ids):,} questions, {num_links:,} photographs found")
+
+
+def read_ids() -> dict[str, set[int]]:
+    """The question ids of each split."""
+    splits: dict[str, set[int]] = {}
+    ids: set[int] = set()
+    for line in IDS.read_text(encoding="utf-8").splitlines():
+        image, is_image, numbers = line.partition(": ")
+        if line.startswith("#"):
+            continue
+        if not is_image:
+            ids = splits.setdefault(line, set())
+        else:
+            ids |= {1000 * int(image) + int(number) for number in numbers.split()}
+    return splits
+
+
+def write_subset(
+    content: dict[str, Any], entries: str, ids: set[int], target: Path, split: str
+) -> None:
+    """The entries of some questions as a file of the same format."""
+    chosen = [entry for entry in content[entries] if entry["question_id"] in ids]
+    if len(chosen) != len(ids):
+        sys.exit(f"error: {len(ids) - len(chosen)} of the {entries} are not VQA-v2's train2014")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(target) as temporary:
+        subset = {**content, "data_subtype": split, entries: chosen}
+        temporary.write_text(json.dumps(subset), encoding="utf-8")
+
+
+def link_images(vqa_v2: Path, folder: Path, split: str, image_ids: set[int]) -> int:
+    """Links <image_id>.jpg to COCO's files, where they are there; how many."""
+    images = folder / "images" / split
+    images.mkdir(parents=True)
+    source = (vqa_v2 / "images" / SOURCE).resolve()
+    found = {n: source / f"COCO_{SOURCE}_{n:012d}.jpg" for n in image_ids}
+    found = {n: path for n, path in found.items() if path.is_file()}
+    for number, path in found.items():
+        (images / f"{number}.jpg").symlink_to(path)
+    return len(found)
+
+
+if __name__ == "__main__":
+    main()
