@@ -12,6 +12,7 @@ import numpy as np
 from data.features.dtype import DTYPES
 from data.features.header import SIZE, Header
 from data.features.manifest import Manifest, check_grid, fingerprint
+from data.io.array_file import allocate_rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,21 +62,6 @@ def create_file(
         for name, array in index.items():
             file[name] = array
         return [allocate_rows(file, matrix.name, matrix.shape, matrix.dtype) for matrix in matrices]
-
-
-def allocate_rows(group: Any, name: str, shape: tuple[int, ...], dtype: np.dtype) -> int:
-    """Make an array in one contiguous piece, allocated now and not filled; where it begins.
-
-    Its rows are then written in place, without HDF5.
-    """
-    creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-    creation.set_layout(h5py.h5d.CONTIGUOUS)
-    creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
-    creation.set_obj_track_times(False)  # equal contents, equal bytes
-    creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-    space, kind = h5py.h5s.create_simple(shape), h5py.h5t.py_create(dtype)
-    rows = h5py.h5d.create(group.id, name.encode(), kind, space, creation)
-    return int(rows.get_offset())
 
 
 def renew_file(
