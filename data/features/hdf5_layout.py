@@ -155,7 +155,7 @@ def check_index(index: StoreIndex, shape: tuple[int, int], path: object) -> None
     counts = (manifest.num_images, manifest.num_cells, manifest.num_features)
     if (len(index.image_ids), *shape) != counts:
         raise ValueError(
-            f"{path}: the manifest says (images, cells, features) = {counts}, "
+            f"{path}: the manifest says (images, {manifest.unit}s, features) = {counts}, "
             f"the file holds {(len(index.image_ids), *shape)}"
         )
     arrays = index.image_ids, index.offsets, index.heights, index.widths, index.checksums

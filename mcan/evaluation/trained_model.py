@@ -49,12 +49,14 @@ class TrainedModel:
 
         Its head must be one for such features, too.
         """
-        found = stores.num_features, stores.stores[0].manifest.backbone
+        manifest = stores.stores[0].manifest
+        found = stores.num_features, manifest.backbone
         trained = self.model.sizes.num_features, self.manifest.backbone
         if found != trained:
             raise ValueError(
-                f"{stores.names()} holds {found[0]} features per cell of backbone {found[1]}, but "
-                f"{self.path} was trained on {trained[0]} of backbone {trained[1]}"
+                f"{stores.names()} holds {found[0]} features per {manifest.unit} of backbone "
+                f"{found[1]}, but {self.path} was trained on {trained[0]} per {self.manifest.unit} "
+                f"of backbone {trained[1]}"
             )
         check_positions(self.model, self.options["name"], stores)
 
