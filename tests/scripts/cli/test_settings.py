@@ -119,6 +119,10 @@ def test_a_config_group_of_a_users_own_is_found_and_checked_by_its_head(monkeypa
     words = [f"--config-dir={tmp_path / 'own'}", "modules=[my_head]", "attention=mine"]
     (settings,) = find_command("train").compose(words)
     assert settings.attention == {"name": "mine", "temperature": 0.5}
+    (tmp_path / "own" / "runtime").mkdir()
+    (tmp_path / "own" / "runtime" / "short.yaml").write_text("limit_batches: 3\n")
+    (short,) = find_command("train").compose([*words, "runtime=short", "runtime.profile=1"])
+    assert (short.runtime.limit_batches, short.runtime.profile, short.runtime.keep) == (3, 1, 2)
     one, two = find_command("train").compose(["--multirun", *words, "seed=1,2"])
     assert (one.seed, two.seed) == (1, 2)
 
