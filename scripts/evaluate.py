@@ -76,7 +76,8 @@ def evaluate(settings: Evaluate, world: World) -> None:
     print(format_warning(report), end="")
     if settings.other_images:
         print("every question was shown another question's image: what is right is guessed\n")
-    print(format_table(evaluation.scores), format_groups(report), sep="\n\n")
+    groups = format_groups(report, trained.manifest.unit)
+    print(format_table(evaluation.scores), groups, sep="\n\n")
     print(f"\n{format_others(evaluation.metrics)}", end="")
     print(f"{report['validation_questions_per_second']:,} questions per second")
     print(f"written to {report_file} and, as the server wants it, {result_file}")

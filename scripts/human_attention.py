@@ -9,7 +9,7 @@ from data.human_attention.agreement import LEVEL
 from data.human_attention.comparison import HumanComparison
 from data.human_attention.report import check_replaceable, format_comparison, write_comparison
 from mcan.evaluation.human_attention import compare
-from mcan.evaluation.trained_model import name_models
+from mcan.evaluation.trained_model import label_models
 from mcan.runtime.distributed import World, open_world
 from mcan.runtime.torch_settings import set_up_torch
 from scripts.cli.checkpoints import load_models
@@ -53,7 +53,7 @@ def compare_with_people(settings: HumanAttention, world: World) -> HumanComparis
         options = [model.options for model in models]
         description = {
             "checkpoints": [str(model.path) for model in models],
-            "runs": dict(zip(name_models(models), options, strict=True)),
+            "runs": dict(zip(label_models(models), options, strict=True)),
             "data": str(folder.root),
             "split": settings.split,
             "blur_in_cells": settings.blur,

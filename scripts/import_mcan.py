@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from configs.schema.training import ImportMcan
+from data.features.manifest import Manifest
 from data.io.atomic_files import check_output_file
 from data.text.answer_list import AnswerList
 from data.text.published_words import read_words
@@ -56,7 +57,8 @@ def import_file(settings: ImportMcan) -> list[str]:
         data_root=settings.words_of or "datasets/vqa_v2",
     )
     save_checkpoint(output, content)
-    return [f"{output}: {describe_sizes(model)}", *notices]
+    unit = Manifest.parse(content["manifest"], output).unit
+    return [f"{output}: {describe_sizes(model, unit)}", *notices]
 
 
 def load_words(folder: DataFolder) -> Words:
@@ -67,12 +69,12 @@ def load_words(folder: DataFolder) -> Words:
     return Words(Vocabulary.load(folder.vocabulary), AnswerList.load(folder.answers))
 
 
-def describe_sizes(model: ImportedModel) -> str:
+def describe_sizes(model: ImportedModel, unit: str) -> str:
     """A line on what was written."""
     sizes = model.sizes
     known = "" if model.words is not None else "; it carries no words (tokens=… answers=…)"
     return (
-        f"{sizes.num_layers} layers of {sizes.hidden}, {sizes.num_features} features per cell, "
+        f"{sizes.num_layers} layers of {sizes.hidden}, {sizes.num_features} features per {unit}, "
         f"{sizes.num_words} words, {sizes.num_answers} answers{known}"
     )
 

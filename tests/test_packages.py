@@ -32,6 +32,7 @@ ALLOWED = {
     "mcan.training.trackers": {"mcan", "data", "torch", "numpy", "tqdm", "wandb"},
     "mcan": {"mcan", "attention", "data", "torch", "numpy", "tqdm"},
     "data": {"data", "torch", "torchvision", *FILES},
+    "data.io": {"data.io", "torch", *FILES},
     "data.backbones.timm_model": {"data", "torch", "PIL", "timm"},  # an extra
     "data.backbones.timm_weights": {"data", "torch", "timm", "safetensors"},
     "figures.drawing": {"figures.drawing", "matplotlib", "numpy", "PIL"},

@@ -19,10 +19,6 @@ class TrainedSettings:
     modules: list[str]
     runs: str
 
-    def __post_init__(self) -> None:
-        if self.runtime.limit_batches is not None or self.runtime.profile:
-            raise ValueError("runtime.limit_batches and runtime.profile are of make train alone")
-
 
 @dataclass(frozen=True, kw_only=True)
 class SplitSettings(TrainedSettings):
@@ -72,7 +68,6 @@ class SelectLambda(SplitSettings):
     grid: LambdaGrid
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if "lam" in self.attention:
             raise ValueError("attention.lam is what is selected; grid.extra=[…] adds values to try")
 

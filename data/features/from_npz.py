@@ -53,7 +53,7 @@ def convert_regions(
         return measure_regions(files[image_id])
 
     scan = inspect_files(files, measure, num_threads, recall_scan(record_file(output), source))
-    check_features(files, scan)
+    check_features(files, scan, "region")
     return fill_store(
         output,
         source,

@@ -49,7 +49,7 @@ def convert_folder(
         return features, height, width
 
     scan = inspect_files(files, measure, num_threads, recall_scan(record_file(output), source))
-    check_features(files, scan)
+    check_features(files, scan, "cell")
     return fill_store(
         output,
         source,
@@ -104,13 +104,13 @@ def load_tensor(path: Path) -> torch.Tensor:
     return tensor
 
 
-def check_features(files: dict[int, Path], scan: Scan) -> None:
-    """Raise when images differ in their number of features."""
+def check_features(files: dict[int, Path], scan: Scan, unit: str) -> None:
+    """Raise when images differ in their number of features per cell or region."""
     first = next(iter(files))
     expected = scan[first][1][0]
     for image_id, (_, (features, _, _)) in scan.items():
         if features != expected:
             raise ValueError(
-                f"{files[image_id]} has {features} features per cell, but {files[first]} has "
-                f"{expected}; all must have the same"
+                f"{files[image_id]} has {features} features per {unit}, but {files[first]} "
+                f"has {expected}; all must have the same"
             )

@@ -12,6 +12,7 @@ import numpy as np
 from data.features.dtype import DTYPES
 from data.features.header import SIZE, Header
 from data.features.manifest import Manifest, check_grid, fingerprint
+from data.io.array_file import allocate_rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,21 +62,6 @@ def create_file(
         for name, array in index.items():
             file[name] = array
         return [allocate_rows(file, matrix.name, matrix.shape, matrix.dtype) for matrix in matrices]
-
-
-def allocate_rows(group: Any, name: str, shape: tuple[int, ...], dtype: np.dtype) -> int:
-    """Make an array in one contiguous piece, allocated now and not filled; where it begins.
-
-    Its rows are then written in place, without HDF5.
-    """
-    creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-    creation.set_layout(h5py.h5d.CONTIGUOUS)
-    creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
-    creation.set_obj_track_times(False)  # equal contents, equal bytes
-    creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-    space, kind = h5py.h5s.create_simple(shape), h5py.h5t.py_create(dtype)
-    rows = h5py.h5d.create(group.id, name.encode(), kind, space, creation)
-    return int(rows.get_offset())
 
 
 def renew_file(
@@ -169,7 +155,7 @@ def check_index(index: StoreIndex, shape: tuple[int, int], path: object) -> None
     counts = (manifest.num_images, manifest.num_cells, manifest.num_features)
     if (len(index.image_ids), *shape) != counts:
         raise ValueError(
-            f"{path}: the manifest says (images, cells, features) = {counts}, "
+            f"{path}: the manifest says (images, {manifest.unit}s, features) = {counts}, "
             f"the file holds {(len(index.image_ids), *shape)}"
         )
     arrays = index.image_ids, index.offsets, index.heights, index.widths, index.checksums

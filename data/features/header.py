@@ -12,6 +12,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from data.io.atomic_files import write_all
+
 SIZE = 4096
 MAGIC = b"grid-feature-store"
 
@@ -97,11 +99,3 @@ def sum_metadata(descriptor: int, file_bytes: int, data_offset: int, data_bytes:
             checksum = zlib.crc32(piece, checksum)
             start += len(piece)
     return checksum
-
-
-def write_all(descriptor: int, content: bytes | memoryview, offset: int) -> None:
-    """Write every byte at `offset`, however many calls the system needs."""
-    view = memoryview(content)
-    while len(view):
-        written = os.pwrite(descriptor, view, offset)
-        view, offset = view[written:], offset + written

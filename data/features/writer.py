@@ -14,8 +14,7 @@ import torch
 
 from data.features.dtype import DEFAULT, DTYPES
 from data.features.hdf5_layout import BOX_DTYPE, Matrix, create_file, renew_file
-from data.features.header import write_all, write_header
-from data.features.journal import Journal
+from data.features.header import write_header
 from data.features.manifest import (
     GRID,
     LATER,
@@ -26,8 +25,9 @@ from data.features.manifest import (
     check_text,
     fingerprint,
 )
-from data.io.atomic_files import check_output_file, synchronise, write_errors_naming
+from data.io.atomic_files import check_output_file, synchronise, write_all, write_errors_naming
 from data.io.disk_space import require_room
+from data.io.journal import Journal, describe_change
 
 COMMIT_BYTES = 64 << 20  # rows written between two entries in the journal
 
@@ -257,14 +257,3 @@ def encode_boxes(image_id: int, boxes: np.ndarray | None, length: int) -> memory
         found = "no boxes" if boxes is None else f"boxes of shape {boxes.shape}"
         raise ValueError(f"image {image_id} has {found}, expected {(length, 4)}")
     return np.ascontiguousarray(boxes, BOX_DTYPE).reshape(-1).view(np.uint8).data
-
-
-def describe_change(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """The fields in which two identities of unfinished files differ, with both values."""
-    return " and ".join(
-        "other grids (image ids, rows and columns)"
-        if name == "grids"
-        else f"{name} {found.get(name)}, not {wanted.get(name)}"
-        for name in {**wanted, **found}
-        if found.get(name) != wanted.get(name)
-    )

@@ -10,12 +10,9 @@ from typing import Any, Self
 import h5py
 import numpy as np
 
-from data.features.hdf5_layout import allocate_rows
-from data.features.header import write_all
-from data.features.journal import Journal
-from data.features.writer import describe_change
-from data.io.atomic_files import check_output_file, synchronise, write_errors_naming
+from data.io.atomic_files import check_output_file, synchronise, write_all, write_errors_naming
 from data.io.disk_space import require_room
+from data.io.journal import Journal, describe_change
 
 
 @dataclass(frozen=True)
@@ -151,6 +148,21 @@ def create_file(
             group = file.require_group(str(place.parent)) if place.parent.name else file
             offsets[name] = allocate_rows(group, place.name, array.shape, array.dtype)
         return offsets
+
+
+def allocate_rows(group: Any, name: str, shape: tuple[int, ...], dtype: np.dtype) -> int:
+    """Make an array in one contiguous piece, allocated now and not filled; where it begins.
+
+    Its rows are then written in place, without HDF5.
+    """
+    creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    creation.set_layout(h5py.h5d.CONTIGUOUS)
+    creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    creation.set_obj_track_times(False)  # equal contents, equal bytes
+    creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    space, kind = h5py.h5s.create_simple(shape), h5py.h5t.py_create(dtype)
+    rows = h5py.h5d.create(group.id, name.encode(), kind, space, creation)
+    return int(rows.get_offset())
 
 
 def find_rows(path: Path, arrays: Mapping[str, RowArray]) -> dict[str, int]:

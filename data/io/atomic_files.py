@@ -105,3 +105,11 @@ def synchronise(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def write_all(descriptor: int, content: bytes | memoryview, offset: int) -> None:
+    """Write every byte at `offset`, however many calls the system needs."""
+    view = memoryview(content)
+    while len(view):
+        written = os.pwrite(descriptor, view, offset)
+        view, offset = view[written:], offset + written

@@ -21,7 +21,7 @@ from data.vqa.data_folder import DataFolder
 from data.vqa.questions import Questions
 from mcan.evaluation.attention_maps import map_attention
 from mcan.evaluation.evaluation_split import iterate_questions, open_features
-from mcan.evaluation.trained_model import TrainedModel, name_models
+from mcan.evaluation.trained_model import TrainedModel, label_models
 from mcan.runtime.distributed import World
 from mcan.runtime.precision import choose_dtype
 from mcan.runtime.settings import Runtime
@@ -51,7 +51,7 @@ def compare(
     maps = read_maps(mapped, questions, folder.human_maps(split), world, runtime.show_progress)
     attentions = [
         attend_questions(model, name, mapped, stores, questions, world, runtime)
-        for model, name in zip(models, name_models(models), strict=True)
+        for model, name in zip(models, label_models(models), strict=True)
     ]
     return compare_attention(
         questions, maps, attentions, num_resamples=num_resamples, seed=seed, deviation=blur

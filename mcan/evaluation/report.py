@@ -9,7 +9,7 @@ from mcan.evaluation.trained_model import TrainedModel
 
 NUM_HARDEST = 3
 SPARSITY = {
-    "zero_weight_share": "cells of weight 0",
+    "zero_weight_share": "{unit}s of weight 0",
     "outside_support_share": "image outside the support",
 }
 SHOWN_ELSEWHERE = ("accuracy", "collapsed_share", *SPARSITY, "validation_questions_per_second")
@@ -41,8 +41,11 @@ def format_warning(described: Mapping[str, Any]) -> str:
     )
 
 
-def format_groups(metrics: Mapping[str, Any]) -> str:
-    """The hardest templates, K*, accuracy by objects, and sparsity, as lines to print."""
+def format_groups(metrics: Mapping[str, Any], unit: str) -> str:
+    """The hardest templates, K*, accuracy by objects, and sparsity, as lines to print.
+
+    `unit` is what has a weight: a cell or a region.
+    """
     lines = []
     accuracies = metrics.get("accuracy_by_template", {})
     hardest = sorted(accuracies, key=lambda name: float(accuracies[name]))[:NUM_HARDEST]
@@ -55,7 +58,7 @@ def format_groups(metrics: Mapping[str, Any]) -> str:
         by_objects = metrics.get("accuracy_by_objects", {})
         lines += [f"{name:18}{accuracy:9.2f}" for name, accuracy in by_objects.items()]
     shown = [(label, metrics[name]) for name, label in SPARSITY.items() if name in metrics]
-    lines += [f"{label}: {100 * share:.2f} %" for label, share in shown]
+    lines += [f"{label.format(unit=unit)}: {100 * share:.2f} %" for label, share in shown]
     return "\n".join(lines)
 
 

@@ -33,6 +33,7 @@ class TrainedModel:
     model: MCAN
     words: Words
     options: dict[str, Any]  # of the attention head, as they are in force now
+    trained_head: str  # `head_name` as it was in training
     config: dict[str, Any]  # of the run that trained it
     manifest: Manifest  # of the features it was trained on
     train_split: str
@@ -49,12 +50,14 @@ class TrainedModel:
 
         Its head must be one for such features, too.
         """
-        found = stores.num_features, stores.stores[0].manifest.backbone
+        manifest = stores.stores[0].manifest
+        found = stores.num_features, manifest.backbone
         trained = self.model.sizes.num_features, self.manifest.backbone
         if found != trained:
             raise ValueError(
-                f"{stores.names()} holds {found[0]} features per cell of backbone {found[1]}, but "
-                f"{self.path} was trained on {trained[0]} of backbone {trained[1]}"
+                f"{stores.names()} holds {found[0]} features per {manifest.unit} of backbone "
+                f"{found[1]}, but {self.path} was trained on {trained[0]} per {self.manifest.unit} "
+                f"of backbone {trained[1]}"
             )
         check_positions(self.model, self.options["name"], stores)
 
@@ -146,6 +149,14 @@ def name_models(models: Sequence[TrainedModel]) -> list[str]:
     return names
 
 
+def label_models(models: Sequence[TrainedModel]) -> list[str]:
+    """The name of each, with its head where that has another normaliser or density now."""
+    return [
+        name if model.head_name == model.trained_head else f"{name} ({model.head_name})"
+        for model, name in zip(models, name_models(models), strict=True)
+    ]
+
+
 def rebuild(
     content: dict[str, Any], path: Path, changed: Mapping[str, Any], only_known: bool
 ) -> TrainedModel:
@@ -158,6 +169,7 @@ def rebuild(
             f"attention.{unknown[0]} is not an option of the {options['name']} head of {path}, "
             f"which has {', '.join(sorted(options))}"
         )
+    trained_head = name_variant(**options)
     options.update((name, value) for name, value in changed.items() if name in options)
     sizes = Sizes(**content["sizes"])
     check_word_counts(words, sizes, path)
@@ -171,6 +183,7 @@ def rebuild(
         model.eval(),
         words,
         options,
+        trained_head,
         content["config"],
         Manifest.parse(content["manifest"], path),
         content["train_split"],

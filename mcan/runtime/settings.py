@@ -32,8 +32,6 @@ class Runtime:
     loader_threads: CountOrZero | None = None  # None: mcan/runtime/loader_threads.py chooses
     mixing: Literal["none", "leftovers", "all"] = "none"
     max_restarts: CountOrZero = 0
-    limit_batches: Count | None = None  # of training only, as is `profile`
-    profile: CountOrZero = 0
     show_progress: bool = True
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from data.settings import Data
 from mcan.network.architecture import Architecture
-from mcan.runtime.settings import Count, Runtime
+from mcan.runtime.settings import Count, CountOrZero, Runtime
 
 Share = Annotated[float, ">= 0 and < 1"]
 Positive = Annotated[float, "> 0"]
@@ -23,6 +23,14 @@ class Optim:
     rate: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class TrainingRuntime(Runtime):
+    """How a run takes place on its machine; these two are a first look at it."""
+
+    limit_batches: Count | None = None
+    profile: CountOrZero = 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainingSettings:
     """All that decides what a run learns, and how it is followed."""
@@ -31,7 +39,7 @@ class TrainingSettings:
     model: Architecture
     attention: dict[str, Any]  # the head's name and options
     optim: Optim
-    runtime: Runtime
+    runtime: TrainingRuntime
     seed: Annotated[int, ">= 0 and < 2^63"]
     init_from: str | None
     train_split: str

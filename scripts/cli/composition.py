@@ -16,7 +16,7 @@ from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.plugins import Plugins
-from hydra.errors import HydraException
+from hydra.errors import HydraException, MissingConfigException
 from hydra.initialize import get_gh_backup, restore_gh_from_backup
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf, open_dict
@@ -112,7 +112,7 @@ def is_multirun(arguments: argparse.Namespace) -> bool:
 
 
 def compose(config_name: str, overrides: list[str]) -> tuple[DictConfig, dict[str, str | None]]:
-    """One config, and the choices of its groups; a wrong key is named beside the nearest one."""
+    """One config, and the choices of its groups; what is not there is named beside what is."""
     try:
         config = hydra.compose(config_name, to_overrides(overrides), return_hydra_config=True)
         choices = dict(config.hydra.runtime.choices)
@@ -120,6 +120,8 @@ def compose(config_name: str, overrides: list[str]) -> tuple[DictConfig, dict[st
             del config["hydra"]
         OmegaConf.to_container(config, resolve=True)
         return config, choices
+    except MissingConfigException as error:
+        raise ValueError(describe_missing(error)) from None
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         unknown = re.search(r"Could not override '([^']+)'", str(error))
         if unknown is None or not overrides:
@@ -129,6 +131,16 @@ def compose(config_name: str, overrides: list[str]) -> tuple[DictConfig, dict[st
         plain, _ = compose(config_name, others if others != overrides else [])
         known = list(list_keys(OmegaConf.to_container(plain)))  # type: ignore[arg-type]
         raise ValueError(describe_unknown(unknown[1], known)) from None
+
+
+def describe_missing(error: MissingConfigException) -> str:
+    """Name a choice that its group does not have, and those that it has."""
+    group = re.search(r"Available options in '([^']+)'", str(error))
+    if group is None:
+        return one_line(error)
+    choice = (error.missing_cfg_file or "").removeprefix(f"{group[1]}/")
+    there = ", ".join(error.options or ())
+    return f"there is no choice '{choice}' of the group {group[1]}; there are {there}"
 
 
 @contextlib.contextmanager

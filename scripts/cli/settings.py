@@ -14,6 +14,7 @@ Schema = TypeVar("Schema")
 
 # fields that are not settings: the whole config as plain values, and what differs from its files
 COMPOSED, CHANGES = "composed", "changes"
+TRAINING_ALONE = ("runtime.limit_batches", "runtime.profile")  # of configs/train.yaml
 MISSING = ("???", "", None)  # a required setting that was not given
 LIMIT = re.compile(r"([<>]=?) (\d+)(?:\^(\d+))?")  # one part of ">= 0 and < 2^63"
 COMPARE = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
@@ -155,6 +156,8 @@ def show(value: Any) -> str:
 
 def describe_unknown(name: str, known: list[str]) -> str:
     """Name the settings within it, or the nearest there is, or those beside it if none is near."""
+    if name in TRAINING_ALONE:
+        return f"{name} is a setting of make train alone"
     within = [each for each in known if each.startswith(f"{name}.")]
     if within:
         return f"there is no setting '{name}'; there are {', '.join(within)}"

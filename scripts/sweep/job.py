@@ -9,6 +9,7 @@ from typing import NoReturn
 from configs.schema.training import SweepJob
 from mcan.runtime.stop_request import PREEMPTED
 from scripts.cli.command import command
+from scripts.cli.settings import TRAINING_ALONE
 from scripts.cluster.child_process import find_last_message, run_child
 from scripts.cluster.launch import launch_arguments
 from scripts.cluster.slurm import REQUEUE_ON, requeue
@@ -68,9 +69,7 @@ def work(plan: Plan, job: Job) -> tuple[int, list[int]]:
 
 def is_of_any_command(word: str) -> bool:
     """Whether a setting of a run is one of the command that makes its table of λ too."""
-    if word.startswith(("runtime.limit_batches=", "runtime.profile=")):  # of training alone
-        return False
-    return word.startswith(PASSED_ON)
+    return word.startswith(PASSED_ON) and word.partition("=")[0] not in TRAINING_ALONE
 
 
 def stop(plan: Plan, job: Job, received: list[int]) -> NoReturn:

@@ -5,6 +5,7 @@ from itertools import product
 from typing import get_args, get_type_hints
 
 import numpy as np
+import pytest
 import torch
 
 import attention
@@ -41,6 +42,9 @@ def name_variant(variant):
     """discrete, discrete-sparsemax, …: the id of a test's parameter."""
     name, options = variant
     return "-".join([name, *map(str, options.values())])
+
+
+every_variant = pytest.mark.parametrize("variant", head_variants(), ids=name_variant)
 
 
 def smooth_weights(batch, grid, seed=0, temperature=2.0):

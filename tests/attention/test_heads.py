@@ -5,7 +5,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import attention
-from tests.attention.examples import head_variants, name_variant
+from tests.attention.examples import every_variant, head_variants, name_variant
 
 HEADS = [
     *head_variants(),
@@ -21,7 +21,6 @@ HEADS = [
 SIZES = [(8, 10), (10, 8), (3, 4)]
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
-every_variant = pytest.mark.parametrize("variant", head_variants(), ids=name_variant)
 
 
 @pytest.fixture(params=HEADS, ids=name_variant)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from data.features.journal import Journal
 from data.features.manifest import Manifest
 from data.features.resumable_build import recall_scan, save_scan
 from data.io.atomic_files import read_json
 from data.io.download import read_validator
+from data.io.journal import Journal
 from data.shapes.metadata import read_question_metadata
 from data.text.answer_list import AnswerList
 from data.text.embeddings import load_embeddings

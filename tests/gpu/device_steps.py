@@ -19,16 +19,19 @@ from tests.mcan.training.small_steps import (
     take_steps,
 )
 
+Variant = tuple[str, dict[str, Any]]  # a head and its options, as tests/attention/examples has them
+MULTIMODAL: Variant = ("multimodal", {})
 SIZES = mcan.Sizes(
     num_words=12, num_answers=6, num_features=5, embedding=16, hidden=32, num_layers=1,
     num_heads=4, pooling=32, output=64,
 )  # fmt: skip
 
 
-def build(device: torch.device, head: str = "multimodal", dropout: float = 0.0) -> mcan.MCAN:
+def build(device: torch.device, variant: Variant = MULTIMODAL, dropout: float = 0.0) -> mcan.MCAN:
     """The same float32 weights on every device."""
+    name, options = variant
     torch.manual_seed(3)
-    return mcan.MCAN(SIZES, attention.build(head), dropout).to(device)
+    return mcan.MCAN(SIZES, attention.build(name, **options), dropout).to(device)
 
 
 def take_pinned(
@@ -43,9 +46,9 @@ def take_pinned(
     return dataclasses.replace(batch, **changed)
 
 
-def start(device: torch.device, head: str, **options: Any) -> tuple[mcan.MCAN, Stepper]:
+def start(device: torch.device, variant: Variant, **options: Any) -> tuple[mcan.MCAN, Stepper]:
     """A model and its stepper, in a single process."""
-    model = build(device, head, options.pop("dropout", 0.0))
+    model = build(device, variant, options.pop("dropout", 0.0))
     return model, make_stepper(model, World(0, 1, device), **options)
 
 

@@ -8,7 +8,7 @@ import torch
 
 from data.batching.sampler import MicroBatch
 from mcan.runtime.compilation import compile_layers
-from tests.gpu.device_steps import start, synchronisation_forbidden, take_pinned
+from tests.gpu.device_steps import MULTIMODAL, start, synchronisation_forbidden, take_pinned
 from tests.mcan.runtime.compiled_models import (
     SHAPES,
     assert_alike,
@@ -45,7 +45,7 @@ def test_results_and_gradients_equal_those_of_plain_layers_on_many_grids():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_compiled_step_learns_without_synchronisation(dtype):
-    model, stepper = start(GPU, "multimodal", dtype=dtype, dropout=0.1)
+    model, stepper = start(GPU, MULTIMODAL, dtype=dtype, dropout=0.1)
     compile_layers(model, GPU)
     batches = [take_pinned(MicroBatch(ROWS, 1 / len(ROWS)), GPU)]
     results = [stepper.step(batches, step, rate=2e-3, stop=False).read() for step in range(20)]

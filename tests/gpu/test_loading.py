@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-import attention
 from data.batching import device_copies
 from data.batching.device_copies import DeviceCopies, copy_ahead
 from data.batching.loader import Loader
@@ -11,6 +10,7 @@ from data.batching.sampler import TrainingSampler, evaluation_batches
 from data.features.store_set import open_stores
 from mcan.evaluation.predict import answer_batch, gather_rows, predict
 from mcan.runtime.distributed import World
+from tests.attention.examples import every_variant
 from tests.data.features.sample_features import ask, write_sample
 from tests.gpu.device_steps import build, synchronisation_forbidden
 
@@ -99,15 +99,15 @@ def test_the_next_batch_arrives_while_the_device_computes(stores):
     batches.close()
 
 
-@pytest.mark.parametrize("head", attention.available())
+@every_variant
 @torch.inference_mode()
-def test_evaluation_does_not_synchronise_until_all_is_answered(device, stores, head):
+def test_evaluation_does_not_synchronise_until_all_is_answered(device, stores, variant):
     """After a first pass, which fills the caches for the grid shapes."""
     loader = Loader(
         stores, ask([7, 7, 3, 12]), 4, share_images=True, keep=2, pin=device.type == "cuda"
     )
     todo = evaluation_batches(loader.examples.image_ids, loader.shapes, 2)
-    model, world = build(device, head), World(0, 1, device)
+    model, world = build(device, variant), World(0, 1, device)
     expected = predict(model, copy_ahead(loader.iterate(todo), device), world, torch.float32)
     with synchronisation_forbidden(device):
         rows = [

@@ -9,8 +9,10 @@ import torch
 
 import attention
 from mcan.cost.operations import OperationLog
+from tests.attention.examples import head_variants, name_variant
 
 BATCH, SIZE, HIDDEN = 16, (19, 32), 512
+CONTINUOUS = head_variants(sorted(set(attention.available()) - {"discrete"}))
 VALUES = 4 * BATCH * SIZE[0] * SIZE[1] * HIDDEN  # bytes of the cells' features in float32
 
 
@@ -60,11 +62,14 @@ def infer(head, inputs):
 
 
 @pytest.mark.parametrize("work", [train, infer])
-@pytest.mark.parametrize("name", sorted(set(attention.available()) - {"discrete"}))
-def test_a_continuous_head_needs_less_than_another_copy_of_the_features(device, inputs, name, work):
+@pytest.mark.parametrize("variant", CONTINUOUS, ids=name_variant)
+def test_a_continuous_head_needs_less_than_another_copy_of_the_features(
+    device, inputs, variant, work
+):
     """In training with four components; at test time with every candidate's context."""
+    name, chosen = variant
     options = {"num_components": 4} if (name, work) == ("multimodal", train) else {}
-    head = attention.build(name)
+    head = attention.build(name, **chosen)
     work(head, inputs, **options)  # fills the caches
     needed = measure(device, lambda: work(head, inputs, **options))
     plain = measure(device, lambda: work(attention.build("discrete"), inputs))

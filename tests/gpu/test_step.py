@@ -7,7 +7,9 @@ import attention
 from data.batching.sampler import MicroBatch
 from mcan.cost.operations import OperationLog
 from mcan.runtime.distributed import World
+from tests.attention.examples import every_variant
 from tests.gpu.device_steps import (
+    MULTIMODAL,
     build,
     start,
     synchronisation_forbidden,
@@ -22,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 ROWS = GLOBAL_BATCHES[0]
 HALVES = [MicroBatch(ROWS[:3], 1 / len(ROWS)), MicroBatch(ROWS[3:], 1 / len(ROWS))]
 STEPS = range(6)  # every number of components is drawn in one of them
-MOST_OPERATIONS = 500  # some are several kernels, and a stream queues a thousand without blocking
+MOST_OPERATIONS = 600  # some are several kernels, and a stream queues a thousand without blocking
 
 
 def test_the_steps_cover_every_number_of_components():
@@ -31,10 +33,10 @@ def test_the_steps_cover_every_number_of_components():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("head", attention.available())
-def test_a_step_does_not_synchronise(device, head, dtype):
+@every_variant
+def test_a_step_does_not_synchronise(device, variant, dtype):
     """After a first round, which fills the caches for the grid shapes."""
-    _, stepper = start(device, head, dtype=dtype, dropout=0.1, clip=5.0)
+    _, stepper = start(device, variant, dtype=dtype, dropout=0.1, clip=5.0)
     batches = [take_pinned(micro_batch, device) for micro_batch in HALVES]
     for step in STEPS:
         stepper.step(batches, step, rate=1e-3, stop=False).read()
@@ -45,14 +47,14 @@ def test_a_step_does_not_synchronise(device, head, dtype):
     assert [result.num_questions for result in results] == [len(ROWS)] * len(STEPS)
 
 
-@pytest.mark.parametrize("head", attention.available())
-def test_a_step_returns_while_the_device_is_still_busy(device, head):
+@every_variant
+def test_a_step_returns_while_the_device_is_still_busy(device, variant):
     """The debug mode does not detect every synchronisation; with a sleeping device, each one shows.
 
     On the CPU: the step is small enough to fit into the queue of a stream.
     """
-    model, stepper = start(device, head)
-    if head == "multimodal":
+    model, stepper = start(device, variant)
+    if variant[0] == "multimodal":
         model.pool_image.head.train_iterations = 1
     batch = take_pinned(MicroBatch(ROWS, 1 / len(ROWS)), device)
     step = next(s for s in STEPS if attention.seeding.training_draw(0, s, 4)[0] == 4)
@@ -74,12 +76,12 @@ def test_a_step_returns_while_the_device_is_still_busy(device, head):
         assert 100 < log.kernels < MOST_OPERATIONS
 
 
-@pytest.mark.parametrize("head", attention.available())
-def test_bfloat16_learns_like_float32(device, head):
+@every_variant
+def test_bfloat16_learns_like_float32(device, variant):
     batch = take_pinned(MicroBatch(ROWS, 1 / len(ROWS)), device)
     losses, gradients = {}, {}
     for dtype in (torch.float32, torch.bfloat16):
-        model, stepper = start(device, head, dtype=dtype)
+        model, stepper = start(device, variant, dtype=dtype)
         results = [stepper.step([batch], 0, rate=2e-3, stop=False).read()]
         gradients[dtype] = torch.cat([p.grad.flatten().cpu() for p in model.parameters()])
         results += [stepper.step([batch], 0, rate=2e-3, stop=False).read() for _ in range(30)]
@@ -93,7 +95,7 @@ def test_bfloat16_learns_like_float32(device, head):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_a_non_finite_loss_changes_no_weight(device, dtype):
-    model, stepper = start(device, "multimodal", dtype=dtype)
+    model, stepper = start(device, MULTIMODAL, dtype=dtype)
     good = take_pinned(MicroBatch(ROWS, 1 / len(ROWS)), device)
     bad = take_pinned(MicroBatch(ROWS, 1 / len(ROWS)), device, broken=(2,))
     stepper.step([good], 0, rate=1e-3, stop=False)
@@ -116,13 +118,13 @@ def test_a_gpu_takes_the_same_steps_as_the_cpu():
     assert_same_steps(own, take_device_steps(ALONE, 1), 1e-7)
 
 
-@pytest.mark.parametrize("head", attention.available())
-def test_predictions_equal_those_of_the_cpu(device, head):
+@every_variant
+def test_predictions_equal_those_of_the_cpu(device, variant):
     """In float64, at test time: K* is selected from the same likelihoods."""
     batch = take_pinned(MicroBatch(ROWS, 1.0), torch.device("cpu"))
     outputs = []
     for place in (device, torch.device("cpu")):
-        model = build(place, head).double().eval()
+        model = build(place, variant).double().eval()
         with torch.inference_mode():
             grid = attention.Grid.of(batch.sizes, device=place)
             outputs.append(model(batch.features.to(place), grid, batch.tokens.to(place)).cpu())

@@ -11,7 +11,7 @@ from PIL import Image
 from data.human_attention.vqa_hat import list_mapped_questions
 from data.io.atomic_files import write_json
 from data.vqa.data_folder import DataFolder
-from mcan.evaluation.trained_model import load_trained, name_models
+from mcan.evaluation.trained_model import label_models, load_trained, name_models
 from scripts import human_attention
 from tests.small_models import copy_checkpoint, listing, read_error, run_here
 
@@ -98,6 +98,28 @@ def test_several_go_to_a_folder_of_their_names(runs, tmp_path):
     assert (code, error) == (0, "")
     assert (tmp_path / "human_attention" / "discrete+unimodal" / "val.csv").is_file()
     assert "discrete − unimodal" in printed
+
+
+def test_a_row_names_the_head_where_its_normaliser_or_density_is_changed(runs, tmp_path):
+    words = ["attention.normaliser=sparsemax", "attention.density=paraboloid"]
+    code, printed, error = command(
+        f"checkpoints=[{runs}/discrete,{runs}/unimodal]", f"output={tmp_path}", *words
+    )
+    assert (code, error) == (0, "")
+    written = json.loads((tmp_path / "val.json").read_text())
+    one, two = "discrete (discrete, sparsemax)", "unimodal (unimodal, sparsemax, paraboloid)"
+    assert [each["name"] for each in written["models"]] == [one, f"{one} blurred", two]
+    assert list(written["runs"]) == [one, two]
+    assert f"{one} − {two}" in printed
+
+
+def test_a_run_of_a_variant_is_called_by_its_name_until_its_head_is_changed(runs, tmp_path):
+    options = {**load_trained(runs / "unimodal").options, "normaliser": "sparsemax"}
+    sparse = copy_checkpoint(
+        runs / "unimodal" / "best.pt", tmp_path / "s" / "best.pt", attention=options
+    )
+    for changed, name in ({}, "s"), ({"normaliser": "softmax"}, "s (unimodal)"):
+        assert label_models([load_trained(sparse, changed=changed)]) == [name]
 
 
 def test_two_checkpoints_of_a_run_have_names_of_their_own(multimodal_run):

@@ -1,5 +1,6 @@
 """Regions from end to end: a published MCAN answers, is drawn and exported; others are told no."""
 
+import dataclasses
 import json
 import re
 
@@ -8,11 +9,13 @@ import pytest
 from PIL import Image
 
 from data.features.from_npz import convert_regions
+from data.features.manifest import GRID, Manifest
 from data.features.reader import FeatureStore
 from data.io.atomic_files import write_json
 from data.vqa.data_folder import DataFolder
 from figures.attention_samples import collect_samples
 from figures.illustrated_split import open_illustrated_split
+from mcan.checkpoint import load_checkpoint
 from mcan.evaluation.trained_model import load_trained
 from mcan.runtime.settings import Runtime
 from scripts import (
@@ -98,8 +101,9 @@ def published(tmp_path_factory):
     words = write_words(root, known, [f"answer {n}" for n in range(NUM_ANSWERS)])
     pickle = write_published(root / "epoch13.pkl", golden_state())
     given = [f"checkpoint={pickle}", f"output={root}/mcan.pt", f"num_heads={HEADS}", *words]
-    code, _, error = run_here(import_mcan.main, *given, "train_split=train", quiet=[])
+    code, printed, error = run_here(import_mcan.main, *given, "train_split=train", quiet=[])
     assert code == 0, error
+    assert "24 features per region" in printed
     return root / "mcan.pt", folder
 
 
@@ -117,6 +121,21 @@ def test_a_published_mcan_is_evaluated_on_regions(published, tmp_path, mixing):
     assert json.loads((tmp_path / "val.json").read_text())["accuracy"] == 100.0
     (results,) = tmp_path.glob("vqa_OpenEnded_*_results.json")
     assert read_answers(results) == dict(enumerate(ANSWERS, 1))
+
+
+def test_what_an_evaluation_says_of_a_store_of_regions_speaks_of_regions(published, tmp_path):
+    checkpoint, folder = published
+    words = [f"data.root={folder.root}", f"output={tmp_path}"]
+    sparse = "attention.normaliser=sparsemax"
+    code, printed, error = run_here(evaluate.main, f"checkpoint={checkpoint}", sparse, *words)
+    assert code == 0, error
+    assert "\nregions of weight 0: " in printed
+    manifest = Manifest.parse(load_checkpoint(checkpoint)["manifest"], checkpoint)
+    other = dataclasses.replace(manifest, backbone="R-50", cells=GRID).dump()
+    copy_checkpoint(checkpoint, tmp_path / "grid.pt", manifest=other)
+    error = read_error(evaluate.main, f"checkpoint={tmp_path / 'grid.pt'}", *words)
+    assert "holds 24 features per region of backbone bottom-up-attention, but" in error
+    assert "was trained on 24 per cell of backbone R-50" in error
 
 
 def test_a_published_mcan_exports_its_answers_on_regions(published, tmp_path):

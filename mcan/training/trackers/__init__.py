@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mcan.runtime.settings import Runtime
+from mcan.training.settings import TrainingRuntime
 from mcan.training.trackers.attention_samples import AttentionSamples
 from mcan.training.trackers.profiler import StepProfiler
 from mcan.training.trackers.progress_bar import ProgressBar
@@ -26,7 +26,7 @@ def build_tensorboard(run: TrackedRun) -> Trackers:
     return Trackers([Curves(events, run), AttentionSamples(events, run)])
 
 
-def build_trackers(names: Sequence[str], run: TrackedRun, runtime: Runtime) -> Trackers:
+def build_trackers(names: Sequence[str], run: TrackedRun, runtime: TrainingRuntime) -> Trackers:
     """The progress bar and the profiler, if they are asked for, and the trackers of these names."""
     trackers: list[Tracker] = []
     if runtime.show_progress:

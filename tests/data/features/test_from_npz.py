@@ -120,7 +120,7 @@ def put_nan(arrays):
         (drop("x"), "9.npz has no 'x'"),
         (drop("bbox"), "9.npz has no 'bbox'"),
         (set_value("x", np.zeros((6, 5), np.float32)), r"'x' is float32 of shape \(6, 5\)"),
-        (set_value("x", np.zeros((7, 4), np.float32)), "9.npz has 7 features .*3.npz has 6"),
+        (set_value("x", np.zeros((7, 4), np.float32)), "9.npz has 7 features per region, .* has 6"),
         (set_value("x", np.zeros((6, 4), np.int32)), "'x' is int32"),
         (set_value("x", np.array([Trap()], dtype=object)), "'x' is object of shape"),
         (set_value("bbox", np.array([Trap()], dtype=object)), "'bbox' cannot be read"),

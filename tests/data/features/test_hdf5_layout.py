@@ -5,8 +5,10 @@ import h5py
 import numpy as np
 import pytest
 
+from data.features.from_npz import convert_regions
 from data.features.header import write_header
 from data.features.reader import FeatureStore
+from tests.data.features.sample_features import write_npz
 
 
 def tamper(path, change, shift=0):
@@ -77,6 +79,14 @@ def test_an_invalid_index_is_rejected_at_opening(sample, change, message):
     tamper(sample, change)
     with pytest.raises(ValueError, match=f"a.h5.*{message}"):
         FeatureStore(sample)
+
+
+def test_an_index_of_regions_is_described_in_regions(tmp_path):
+    write_npz(tmp_path / "npz", {3: 4, 9: 5})
+    convert_regions(tmp_path / "npz", tmp_path / "a.h5")
+    tamper(tmp_path / "a.h5", set_manifest(num_images=3))
+    with pytest.raises(ValueError, match=r"\(images, regions, features\) = \(3, 9, 6\), the file"):
+        FeatureStore(tmp_path / "a.h5")
 
 
 def test_a_header_that_points_beside_the_rows_is_rejected(sample):

@@ -70,6 +70,12 @@ def test_help_has_every_setting_with_its_comment_and_the_commands_own_groups(nam
     assert list(empty.iterdir()) == []
 
 
+def test_help_has_what_looks_at_a_training_run_only_for_commands_of_training(empty):
+    looks = ("  runtime.limit_batches=null", "  runtime.profile=0")
+    having = {name for name in COMMANDS if any(x in show(COMMANDS[name], "--help") for x in looks)}
+    assert having == {"train", "doctor", "submit", "sweep"}
+
+
 def test_help_follows_the_choices_of_the_command_line(empty):
     (empty / "own" / "attention").mkdir(parents=True)
     (empty / "own" / "attention" / "mine.yaml").write_text(

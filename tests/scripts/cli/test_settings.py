@@ -9,6 +9,7 @@ from tests.small_models import find_command
 
 SCORE = "score questions=q annotations=a"
 FEATURES = "features source=s output=o"
+HEADS = "discrete, multimodal, own, unimodal"
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,13 @@ FEATURES = "features source=s output=o"
         ("train optim.epoch=3 resum=true", "there is no setting"),
         ("train --config-dir=own experiment=bad", "no setting 'optm'; did you mean 'optim'?"),
         # a name that is not there
-        ("train attention=multimodel", "options in 'attention': discrete multimodal own unimodal"),
+        ("train attention=multimodel", f"'multimodel' of the group attention; there are {HEADS}\n"),
+        ("train --help attention=x/y", f"'x/y' of the group attention; there are {HEADS}\n"),
+        ("train attention=x --config-dir=own", "; there are discrete, mine, multimodal, own, uni"),
+        ("sweep attention=discrete,x seed=1,2", f"'x' of the group attention; there are {HEADS}\n"),
+        ("train optim=foo", "'foo' of the group optim; there are mcan, paper, release, shapes\n"),
+        ("evaluate checkpoint=a runtime=x", "'x' of the group runtime; there are default\n"),
+        ("train experiment=far --config-dir=own", "no choice 'far' of the group experiment; there"),
         ("train attention=own", "attention=own needs the name of your head: attention.name=…"),
         ("train tracker=[tensorbored]", "no tracker 'tensorbored'; there are tensorboard, wandb"),
         ("train train_split=trian", "trian"),
@@ -112,6 +119,10 @@ def test_a_config_group_of_a_users_own_is_found_and_checked_by_its_head(monkeypa
     words = [f"--config-dir={tmp_path / 'own'}", "modules=[my_head]", "attention=mine"]
     (settings,) = find_command("train").compose(words)
     assert settings.attention == {"name": "mine", "temperature": 0.5}
+    (tmp_path / "own" / "runtime").mkdir()
+    (tmp_path / "own" / "runtime" / "short.yaml").write_text("limit_batches: 3\n")
+    (short,) = find_command("train").compose([*words, "runtime=short", "runtime.profile=1"])
+    assert (short.runtime.limit_batches, short.runtime.profile, short.runtime.keep) == (3, 1, 2)
     one, two = find_command("train").compose(["--multirun", *words, "seed=1,2"])
     assert (one.seed, two.seed) == (1, 2)
 

@@ -2,11 +2,11 @@
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from data.features.header import write_all
-from data.io.atomic_files import make_parent
+from data.io.atomic_files import make_parent, write_all
 from data.io.locks import FileLock
 
 
@@ -69,3 +69,14 @@ class Journal:
         if remove:
             self.path.unlink(missing_ok=True)
         self.lock.release()
+
+
+def describe_change(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """The fields in which two identities of unfinished files differ, with both values."""
+    return " and ".join(
+        "other grids (image ids, rows and columns)"
+        if name == "grids"
+        else f"{name} {found.get(name)}, not {wanted.get(name)}"
+        for name in {**wanted, **found}
+        if found.get(name) != wanted.get(name)
+    )

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from data.features.journal import Journal
+from data.io.journal import Journal
 
 IDENTITY = {"source": "s"}
 
