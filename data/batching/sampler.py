@@ -27,7 +27,8 @@ class TrainingSampler:
 
     `shapes` (Q, 2) are the questions' grids. `mixing="leftovers"` joins what does not fill a batch
     of its shape into padded batches, `"all"` ignores shapes. With a `limit`, an epoch ends after
-    so many batches. Nothing here has a state: a step is resumed by asking for it.
+    so many batches. With `image_ids` (Q,), an image's questions follow each other. Nothing here has
+    a state: a step is resumed by asking for it.
     """
 
     def __init__(
@@ -37,12 +38,13 @@ class TrainingSampler:
         seed: int,
         mixing: str = "none",
         limit: int | None = None,
+        image_ids: np.ndarray | None = None,
     ) -> None:
         check_batching(batch_size, mixing)
         if len(shapes) == 0:
             raise ValueError("there are no questions to train on")
         self.batch_size, self.seed, self.mixing, self.limit = batch_size, seed, mixing, limit
-        self.num_cells = shapes.prod(axis=1)
+        self.num_cells, self.image_ids = shapes.prod(axis=1), image_ids
         self.groups = [np.arange(len(shapes))] if mixing == "all" else group_rows(shapes)
         self.num_steps = len(self.plan(0))  # the same in every epoch
 
@@ -52,7 +54,10 @@ class TrainingSampler:
         batches: list[np.ndarray] = []
         rest: list[np.ndarray] = []
         for group in self.groups:
-            for batch in chop(generator.permutation(group), self.batch_size):
+            rows = generator.permutation(group)
+            if self.image_ids is not None:
+                rows = gather_images(rows, self.image_ids)
+            for batch in chop(rows, self.batch_size):
                 whole = len(batch) == self.batch_size or self.mixing != "leftovers"
                 (batches if whole else rest).append(batch)
         if rest:
@@ -141,8 +146,7 @@ def spread_rows(
 
 def fill_batches(image_ids: np.ndarray, group: np.ndarray, batch_size: int) -> Iterator[np.ndarray]:
     """Yield batches of whole images; `group` (n,) are rows whose images may share a batch."""
-    _, first, inverse = np.unique(image_ids[group], return_index=True, return_inverse=True)
-    rows = group[np.lexsort((group, first[inverse]))]  # images by first row, then their questions
+    rows = gather_images(group, image_ids)
     bounds = np.flatnonzero(np.diff(image_ids[rows])) + 1
     batch: list[np.ndarray] = []
     filled = 0
@@ -166,6 +170,12 @@ def group_rows(shapes: np.ndarray) -> list[np.ndarray]:
     keys = shapes[:, 0].astype(np.int64) << 32 | shapes[:, 1]
     order = np.argsort(keys, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
+
+
+def gather_images(rows: np.ndarray, image_ids: np.ndarray) -> np.ndarray:
+    """The rows (n,) in an order in which an image's stand where its first one stood."""
+    _, first, image = np.unique(image_ids[rows], return_index=True, return_inverse=True)
+    return rows[np.argsort(first[image], kind="stable")]
 
 
 def chop(rows: np.ndarray, length: int) -> list[np.ndarray]:

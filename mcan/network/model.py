@@ -55,9 +55,13 @@ class MCAN(nn.Module):
         tokens: Tensor,
         num_components: int | None = None,
         step: int = 0,
+        image_index: Tensor | None = None,
+        device_index: Tensor | None = None,
     ) -> Tensor:
-        """features (B, L, F), tokens (B, T) with 0 as padding -> logits (B, A)."""
-        question, attended = self.attend(features, grid, tokens, num_components, step)
+        """features (B, L, F), tokens (B, T) with 0 as padding -> logits (B, A); see `attend`."""
+        question, attended = self.attend(
+            features, grid, tokens, num_components, step, image_index, device_index
+        )
         return self.answer(question, attended.context)
 
     def attend(

@@ -28,11 +28,11 @@ def check_same_settings(now: Mapping[str, Any], before: Mapping[str, Any]) -> No
 
 
 def complete(name: str, setting: Any) -> Any:
-    """A setting with what older runs do without: options of the head, a name of the rate."""
+    """A setting with what older runs do without: options of head and batches, the rate's name."""
     if name == "attention" and setting["name"] in attention.available():
         return complete_options(**setting)
     if name == "optim" and "rate" in setting:
-        return {**setting, "rate": with_name(setting["rate"])}
+        return {"share_images": False, **setting, "rate": with_name(setting["rate"])}
     return setting
 
 

@@ -21,6 +21,7 @@ class Optim:
     epsilon: Positive
     clip: Positive | None
     rate: dict[str, Any]
+    share_images: bool = False
 
 
 @dataclass(frozen=True)

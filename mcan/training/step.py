@@ -106,9 +106,10 @@ class Stepper:
         features = batch.features.to(device, non_blocking=True)
         tokens = batch.tokens.to(device, non_blocking=True)
         targets = batch.targets.to(device, non_blocking=True)
-        grid = Grid.of(batch.sizes, device=device)
+        grid = Grid.of(batch.question_sizes(), device=device)
+        index = {"image_index": batch.image_index, "device_index": batch.device_index}
         with autocast_to(self.dtype, device):
-            logits = self.model(features, grid, tokens, step=step)
+            logits = self.model(features, grid, tokens, step=step, **index)
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         loss = binary_cross_entropy_with_logits(wide, targets.to(wide), reduction="sum")
         # A logit that overflowed has a finite gradient: make it NaN as well, for all to see.

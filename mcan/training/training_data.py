@@ -67,6 +67,7 @@ def open_training_data(
         open_stores(folder.training_stores(split), runtime.reader, runtime.stage_to),
         load_examples(folder, split, words),
         len(words.answers),
+        share_images=settings.optim.share_images,
         num_threads=choose_loader_threads(runtime),
         keep=runtime.micro_batches + 1,
         pin=world.device.type == "cuda",
@@ -77,5 +78,6 @@ def open_training_data(
         settings.seed,
         runtime.mixing,
         runtime.limit_batches,
+        loader.examples.image_ids if settings.optim.share_images else None,
     )
     return TrainingData(loader, sampler, world, runtime.micro_batches)

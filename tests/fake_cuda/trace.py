@@ -81,6 +81,7 @@ def list_cases(
         stepper = Stepper(model, make_optimizer(model, (0.9, 0.98), 1e-9), world, DTYPES[dtype])
         own, shared = batches[grid]
         yield f"training, {head}, {dtype}, {grid} grids", train(stepper, own)
+        yield f"training on shared images, {head}, {dtype}, {grid} grids", train(stepper, shared)
         yield (
             f"evaluation, {head}, {dtype}, {grid} grids",
             torch.no_grad()(lambda: answer_batch(model, shared, world, DTYPES[dtype])),  # noqa: B023

@@ -247,3 +247,15 @@ def test_with_the_answers_prior_a_run_begins_at_their_frequencies(words, runs, s
         scores = [min(1.0, 0.3 * count) for count in counts]
         expected = (sum(scores) + 0.5) / (len(annotations) + 1)
         assert stored["model"]["classify.bias"][number].sigmoid() == pytest.approx(expected, 1e-5)
+
+
+def test_a_run_on_shared_images_is_resumed_to_the_same_bits(words, runs):
+    shared = [*words, "optim.share_images=true"]
+    train_here([*shared, "name=shared"])
+    process = hold_in_step(
+        [*shared, "name=shared_killed", AT_EVERY_STEP], runs / "shared_killed.trace", 6
+    )
+    process.send_signal(signal.SIGKILL)
+    process.end()
+    train_here([*shared, "name=shared_killed", "resume=true"])
+    assert_ends_like(runs / "shared_killed", runs / "shared")

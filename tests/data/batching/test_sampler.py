@@ -32,6 +32,26 @@ def test_an_epoch_has_every_question_once(split, batch_size, epoch, mixing):
     np.testing.assert_array_equal(np.sort(np.concatenate(plan)), np.arange(len(shapes)))
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    splits(), st.integers(1, 9), st.integers(0, 5), st.sampled_from(["none", "leftovers", "all"])
+)
+def test_an_epoch_by_images_has_every_question_once_and_an_images_together(
+    split, batch_size, epoch, mixing
+):
+    shapes, image_ids = split
+    batches = TrainingSampler(shapes, batch_size, seed=3, mixing=mixing, image_ids=image_ids)
+    plan = batches.plan(epoch)
+    assert len(plan) == batches.num_steps
+    np.testing.assert_array_equal(np.sort(np.concatenate(plan)), np.arange(len(shapes)))
+    counts = dict(zip(*np.unique(image_ids, return_counts=True), strict=True))
+    for rows in plan:  # at most its first and its last image are continued in other batches
+        found, inside = np.unique(image_ids[rows], return_counts=True)
+        parts = [image for image, n in zip(found, inside, strict=True) if n < counts[image]]
+        ends = {image_ids[rows[0]], image_ids[rows[-1]]}
+        assert mixing == "leftovers" or set(parts) <= ends
+
+
 @settings(max_examples=40, deadline=None)
 @given(splits(), st.integers(1, 9))
 def test_a_global_batch_has_one_shape_and_only_leftovers_may_be_mixed(split, batch_size):

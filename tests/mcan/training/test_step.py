@@ -1,7 +1,9 @@
 """A step: one gradient for any number of processes and slices; a bad one moves nothing."""
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -65,6 +67,22 @@ def test_gradients_are_those_of_the_mean_over_the_global_batch():
     each.sum(1).mean().backward()
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(gradients[name], parameter.grad, atol=1e-12, rtol=1e-9)
+
+
+def test_questions_that_share_an_image_have_the_gradient_of_those_that_do_not():
+    rows, index = np.array([0, 1, 2, 3, 4]), torch.tensor([1, 0, 1, 1, 0])
+    batch = take(MicroBatch(rows, 1 / len(rows)))
+    images = batch.features[:2]
+    sizes = batch.sizes[:2]
+    own = replace(batch, features=images[index])
+    shared = replace(batch, features=images, sizes=sizes, image_index=index)
+    models = []
+    for each in (own, shared):
+        models.append(build())
+        result = make_stepper(models[-1]).step([each], 7, rate=0.0, stop=False).read()
+        assert result.num_questions == 5
+    for (name, a), (_, b) in zip(*(model.named_parameters() for model in models), strict=True):
+        torch.testing.assert_close(a.grad, b.grad, atol=1e-12, rtol=1e-9, msg=name)
 
 
 def test_three_micro_batches_equal_one(one):
