@@ -84,9 +84,11 @@ class WarmupLinearRate:
     peak: float
     warmup_steps: int
     decay_share: float  # the part of all steps over which it decays
+    warmup_share: float = 0.0  # of all steps: the warm-up is at least as long
 
     def at(self, epoch: int, step: int, num_steps: int) -> float:
-        warm = min(1.0, (step + 1) / max(1, self.warmup_steps))
+        warmup_steps = max(1, self.warmup_steps, round(self.warmup_share * num_steps))
+        warm = min(1.0, (step + 1) / warmup_steps)
         left = (num_steps - step) / max(1.0, self.decay_share * num_steps)
         return self.peak * min(warm, left, 1.0)
 

@@ -75,6 +75,13 @@ def test_a_linear_rate_warms_up_stays_and_falls_to_nearly_nothing(name):
     assert over_steps({"peak": 2.0, "warmup_steps": 0, "decay_share": 0.0}, 3) == [2.0] * 3
 
 
+@pytest.mark.parametrize(("steps", "share", "longest"), [(0, 0.2, 4), (4, 0.1, 4), (5, 0.2, 5)])
+def test_a_warm_up_may_be_a_share_of_the_run(steps, share, longest):
+    options = {"peak": 2.0, "warmup_steps": steps, "warmup_share": share, "decay_share": 0.0}
+    rates = over_steps(options, 20)
+    assert rates == pytest.approx([2.0 * min(1, n / longest) for n in range(1, 21)])
+
+
 def test_a_cosine_rate_warms_up_and_falls_by_half_a_cosine():
     rates = over_steps({"name": "warmup_cosine", "peak": 2.0, "warmup_steps": 4, "final": 1.0}, 20)
     assert rates[:5] == pytest.approx([0.5, 1.0, 1.5, 2.0, 2.0])
