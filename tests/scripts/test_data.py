@@ -78,7 +78,7 @@ def test_a_list_kept_from_another_threshold_is_noticed(tmp_path):
         assert "notice" not in shown
     code, shown, _ = run(*words, "data.answers_more_than=3")
     assert code == 0
-    assert "answers.json was built with data.min_answer_count=9, not 4; delete it" in shown
+    assert "answers.json was built with data.min_answer_count=3, not 4; delete it" in shown
 
 
 LAYOUT = """
