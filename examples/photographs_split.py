@@ -10,7 +10,7 @@ format and links to the photographs; it is then used as data=custom data.root=da
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from data.io.atomic_files import atomic_write
 from data.vqa.layout import Layout
@@ -20,24 +20,35 @@ SOURCE = "train2014"  # both splits come from it
 
 
 def main() -> None:
-    """Write the folder; what is there already stays."""
+    """Read all that is needed, then write the folder."""
     if len(sys.argv) != 3:
-        sys.exit("usage: python -m examples.photographs_split <folder of VQA-v2> <new folder>")
+        fail("usage: python -m examples.photographs_split <folder of VQA-v2> <new folder>")
     vqa_v2, folder = Path(sys.argv[1]), Path(sys.argv[2])
     if folder.exists():
-        sys.exit(f"error: {folder} is there already; name a new folder")
-    layout = Layout()
-    for template, entries in ((layout.questions, "questions"), (layout.annotations, "annotations")):
-        path = vqa_v2 / template.format(subtype=SOURCE)
-        if not path.is_file():
-            sys.exit(f"error: there is no {path}; make data DATA=vqa_v2 downloads it")
-        content = json.loads(path.read_text(encoding="utf-8"))
-        for split, ids in read_ids().items():
-            target = folder / template.format(subtype=split)
-            write_subset(content, entries, ids, target, split)
+        fail(f"{folder} is there already; name a new folder")
+    templates = {"questions": Layout().questions, "annotations": Layout().annotations}
+    contents = {kind: read_official(vqa_v2, template) for kind, template in templates.items()}
+    subsets = {
+        template.format(subtype=split): take_subset(contents[kind], kind, ids, split)
+        for kind, template in templates.items()
+        for split, ids in read_ids().items()
+    }
+    folder.mkdir(parents=True)
+    for name, subset in subsets.items():
+        with atomic_write(folder / name) as temporary:
+            temporary.write_text(json.dumps(subset), encoding="utf-8")
     for split, ids in read_ids().items():
         num_links = link_images(vqa_v2, folder, split, {number // 1000 for number in ids})
         print(f"{split}: {len(ids):,} questions, {num_links:,} photographs found")
+
+
+def read_official(vqa_v2: Path, template: str) -> dict[str, Any]:
+    """The file of train2014."""
+    path = vqa_v2 / template.format(subtype=SOURCE)
+    if not path.is_file():
+        fail(f"there is no {path}; make data DATA=vqa_v2 downloads it")
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
 
 
 def read_ids() -> dict[str, set[int]]:
@@ -55,17 +66,12 @@ def read_ids() -> dict[str, set[int]]:
     return splits
 
 
-def write_subset(
-    content: dict[str, Any], entries: str, ids: set[int], target: Path, split: str
-) -> None:
-    """The entries of some questions as a file of the same format."""
-    chosen = [entry for entry in content[entries] if entry["question_id"] in ids]
+def take_subset(content: dict[str, Any], kind: str, ids: set[int], split: str) -> dict[str, Any]:
+    """The entries of some questions, as the content of a file of the same format."""
+    chosen = [entry for entry in content[kind] if entry["question_id"] in ids]
     if len(chosen) != len(ids):
-        sys.exit(f"error: {len(ids) - len(chosen)} of the {entries} are not VQA-v2's train2014")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(target) as temporary:
-        subset = {**content, "data_subtype": split, entries: chosen}
-        temporary.write_text(json.dumps(subset), encoding="utf-8")
+        fail(f"{len(ids) - len(chosen)} of the {kind} are missing: these are not all of {SOURCE}")
+    return {**content, "data_subtype": split, kind: chosen}
 
 
 def link_images(vqa_v2: Path, folder: Path, split: str, image_ids: set[int]) -> int:
@@ -78,6 +84,12 @@ def link_images(vqa_v2: Path, folder: Path, split: str, image_ids: set[int]) -> 
     for number, path in found.items():
         (images / f"{number}.jpg").symlink_to(path)
     return len(found)
+
+
+def fail(sentence: str) -> NoReturn:
+    """End as every command does."""
+    print(f"error: {sentence}", file=sys.stderr)
+    sys.exit(2)
 
 
 if __name__ == "__main__":
