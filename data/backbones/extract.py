@@ -1,6 +1,5 @@
 """From a folder of images to a feature store: one grid of features per image."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,11 +13,10 @@ from data.features.dtype import DEFAULT
 from data.features.resumable_build import Shape, fill_store, inspect_files, list_files
 from data.features.writer import COMMIT_BYTES, StoreWriter
 from data.io.atomic_files import check_output_file
+from data.io.image_names import is_image, read_image_id
 from data.io.images import read_image, upright_size
 from data.io.threads import choose_threads, run_threads
 
-ENDINGS = {".jpg", ".jpeg", ".png"}
-IMAGE_NAME = re.compile(r"(?:COCO_\w+_)?0*(\d+)", re.ASCII)  # COCO_val2014_000000000042, or 42
 NETWORK_COMMIT_BYTES = 8 << 20  # three or four images, each seconds of work on a CPU
 
 
@@ -75,15 +73,18 @@ def extract_features(
 
 
 def list_images(folder: Path) -> dict[int, Path]:
-    """{image_id: file} by ascending id: COCO's names, or plain <image_id>.jpg or .png."""
+    """{image_id: file} by ascending id: COCO's names, or plain <image_id>.jpg, .jpeg or .png."""
 
     def read_id(path: Path) -> int | None:
-        if path.suffix.lower() not in ENDINGS:
+        if not is_image(path):
             return None
-        match = IMAGE_NAME.fullmatch(path.stem)
-        if match is None:
-            raise ValueError(f"{path} is not named COCO_<split>_<image_id> or <image_id>")
-        return int(match.group(1))
+        image_id = read_image_id(path)
+        if image_id is None:
+            raise ValueError(
+                f"{path} is not named COCO_<split>_<image_id> or <image_id>; rename it to a number "
+                f"such as 1{path.suffix}, or move it out of the folder"
+            )
+        return image_id
 
     return list_files(folder, read_id, ".jpg or .png images")
 

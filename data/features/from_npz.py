@@ -9,7 +9,6 @@ from typing import IO
 
 import numpy as np
 
-from data.backbones.extract import IMAGE_NAME
 from data.features.dtype import DEFAULT
 from data.features.from_pth import check_features
 from data.features.manifest import REGIONS, check_text
@@ -23,6 +22,7 @@ from data.features.resumable_build import (
 )
 from data.features.writer import COMMIT_BYTES, StoreWriter
 from data.io.atomic_files import check_output_file
+from data.io.image_names import IMAGE_NAME
 from data.io.threads import FILES_AT_A_TIME, choose_threads, run_threads
 
 BOTTOM_UP = "bottom-up-attention"  # what published MCANs were trained on

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from data.io.image_names import is_image, read_image_id
 from data.vqa.layout import LAYOUTS, VQA_V2, Layout
 from data.vqa.questions import (
     Annotation,
@@ -29,6 +30,7 @@ class DataFolder:
         self.layout = LAYOUTS[layout] if isinstance(layout, str) else layout
         self._questions: dict[str, Questions] = {}
         self._annotations: dict[str, list[Annotation]] = {}
+        self._numbered_images: dict[str, dict[int, Path]] = {}
 
     def read_questions(self, split: str) -> Questions:
         """The questions of a split; a file that is another split's, or empty, is rejected."""
@@ -166,9 +168,20 @@ class DataFolder:
         for name in names:
             if (folder / name).is_file():
                 return folder / name
+        if image_id in self.numbered_images(split):
+            return self.numbered_images(split)[image_id]
         raise FileNotFoundError(
             f"{folder} holds no image {image_id}; expected a file named {' or '.join(names)}"
         )
+
+    def numbered_images(self, split: str) -> dict[int, Path]:
+        """Image files by id as `make extract` reads their names: also 1.JPG, 0042.jpeg."""
+        if split not in self._numbered_images:
+            folder = self.image_folder(split)
+            files = filter(is_image, sorted(folder.iterdir()) if folder.is_dir() else [])
+            by_id = ((read_image_id(path), path) for path in files)
+            self._numbered_images[split] = {n: path for n, path in by_id if n is not None}
+        return self._numbered_images[split]
 
     @property
     def vocabulary(self) -> Path:

@@ -89,8 +89,10 @@ def count_images(folder: DataFolder, split: str, image_ids: np.ndarray) -> int:
     """How many of the images have a file."""
     place = folder.image_folder(split)
     names = {path.name for path in place.iterdir()} if place.is_dir() else set()
+    numbered = folder.numbered_images(split)
     return sum(
-        not names.isdisjoint(folder.image_names(split, image_id)) for image_id in image_ids.tolist()
+        image_id in numbered or not names.isdisjoint(folder.image_names(split, image_id))
+        for image_id in image_ids.tolist()
     )
 
 

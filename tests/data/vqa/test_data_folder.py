@@ -75,6 +75,9 @@ def test_visual_genome_adds_questions_about_images_of_train_and_val(tmp_path):
         ("images/val2014/COCO_val2014_000000000042.png", "val"),
         ("images/train2014/42.jpg", "train"),
         ("images/test2015/42.png", "test-dev"),
+        ("images/val2014/42.JPG", "val"),
+        ("images/val2014/0042.jpeg", "val"),
+        ("images/val2014/COCO_train2014_000000000042.jpg", "val"),
     ],
 )
 def test_images_are_found_under_each_allowed_name(tmp_path, name, split):

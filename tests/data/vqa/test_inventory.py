@@ -40,6 +40,16 @@ def test_images_without_features_lead_to_extract(tmp_path: Path) -> None:
     assert "make features SOURCE=<folder of .pth or .npz files of val2014>" in val
 
 
+def test_images_are_counted_as_extract_reads_their_names(tmp_path: Path) -> None:
+    folder = fill_folder(tmp_path)
+    add_images(folder, "train", range(1000, 1003))
+    place = folder.image_folder("train")
+    (place / "1000.png").rename(place / "1000.JPG")
+    (place / "1001.png").rename(place / "01001.jpeg")
+    (place / "cover.jpg").touch()
+    assert "3 image files" in take_inventory(folder).found[0]
+
+
 def test_a_complete_folder_lacks_nothing(tmp_path: Path) -> None:
     folder = fill_folder(tmp_path, splits=("train", "val", "test"))
     write_stores(folder)
