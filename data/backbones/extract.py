@@ -14,9 +14,10 @@ from data.features.resumable_build import Shape, fill_store, inspect_files, list
 from data.features.writer import COMMIT_BYTES, StoreWriter
 from data.io.atomic_files import check_output_file
 from data.io.image_names import is_image, read_image_id
-from data.io.images import read_image, upright_size
+from data.io.images import check_image, read_image
 from data.io.threads import choose_threads, run_threads
 
+MOST_NAMED = 5  # unreadable images in one message
 NETWORK_COMMIT_BYTES = 8 << 20  # three or four images, each seconds of work on a CPU
 
 
@@ -32,6 +33,7 @@ def extract_features(
 ) -> int:
     """Describe every image of a folder; the number described now.
 
+    All images are decoded before the first is described, so that one message names the broken ones.
     What an interrupted run has described is not described again, unless the file has changed; the
     store is whole or absent.
     """
@@ -41,9 +43,14 @@ def extract_features(
     check_output_file(output, force)
     files = list_images(folder)
     sizes: dict[int, tuple[int, int]] = {}  # width and height in pixels, upright
+    broken: list[str] = []
 
     def measure(image_id: int) -> Shape:
-        sizes[image_id] = upright_size(files[image_id])
+        try:
+            sizes[image_id] = check_image(files[image_id])
+        except ValueError as error:
+            broken.append(str(error))
+            return backbone.num_features, 1, 1
         return (backbone.num_features, *backbone.choose_grid(*sizes[image_id]))
 
     def describe_all(writer: StoreWriter, image_ids: list[int]) -> Iterable[None]:
@@ -54,12 +61,14 @@ def extract_features(
         batches = plan_batches(backbone, sizes, image_ids, together)
         return describe_batches(backbone, files, batches, together, writer, num_threads)
 
+    scan = inspect_files(files, measure, num_threads, known={})
+    reject_broken(broken)
     if commit_bytes is None:
         commit_bytes = NETWORK_COMMIT_BYTES if isinstance(backbone, Network) else COMMIT_BYTES
     return fill_store(
         output,
         folder,
-        inspect_files(files, measure, num_threads, known={}),
+        scan,
         describe_all,
         "describe",
         f", weights {backbone.weights}" if backbone.weights else "",
@@ -87,6 +96,20 @@ def list_images(folder: Path) -> dict[int, Path]:
         return image_id
 
     return list_files(folder, read_id, ".jpg or .png images")
+
+
+def reject_broken(problems: list[str]) -> None:
+    """Raise where images cannot be read, with what to do about them."""
+    if not problems:
+        return
+    named = "; ".join(sorted(problems)[:MOST_NAMED])
+    if len(problems) == 1:
+        raise ValueError(f"{named}; replace it, or remove it and the questions about it")
+    others = f"; and {len(problems) - MOST_NAMED} more" if len(problems) > MOST_NAMED else ""
+    raise ValueError(
+        f"{len(problems)} images cannot be read: {named}{others}; replace them, or remove them and "
+        "the questions about them"
+    )
 
 
 def describe_each(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 Picture = Image.Image  # for packages that pass images on and do not import PIL
 
@@ -29,6 +29,15 @@ def upright_size(path: str | Path) -> tuple[int, int]:
     return (height, width) if turned else (width, height)
 
 
+def check_image(path: str | Path) -> tuple[int, int]:
+    """The upright size of an image whose every byte can be decoded; any other raises."""
+    size = upright_size(path)
+    with errors_naming(path), Image.open(path) as image:
+        image.draft(None, (1, 1))  # JPEG: all of the file, an eighth of the resolution
+        image.load()
+    return size
+
+
 def to_rgb(image: Image.Image) -> Image.Image:
     """Upright RGB: EXIF orientation applied, transparency over white, greys repeated."""
     image = ImageOps.exif_transpose(image)
@@ -48,6 +57,8 @@ def errors_naming(path: str | Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} does not exist; expected an image") from None
+    except UnidentifiedImageError:  # whose message names the file again
+        raise ValueError(f"{path} is not a readable image: its format is unknown") from None
     except Exception as error:
         problem = str(error) or type(error).__name__
         raise ValueError(f"{path} is not a readable image: {problem}") from None

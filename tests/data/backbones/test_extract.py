@@ -13,7 +13,7 @@ from data.features.dtype import DTYPES
 from data.features.from_pth import convert_folder
 from data.features.reader import FeatureStore
 from data.features.store_set import open_stores
-from data.io.images import upright_size
+from data.io.images import read_image, upright_size
 from scripts import extract, verify_features
 from tests.data.backbones.sample_networks import LAYOUTS, SMALL, draw_state, save_checkpoint
 from tests.data.backbones.sample_pictures import draw, turned
@@ -142,16 +142,29 @@ def test_a_killed_extraction_goes_on_without_redoing_what_is_done(folder, tmp_pa
     assert output.read_bytes() == (tmp_path / "again.h5").read_bytes()
 
 
+@pytest.fixture
+def lose_image(monkeypatch):
+    """lose_image("9.jpg") has this file go bad after it was checked, lose_image(None) none."""
+    lost = [None]
+
+    def read(path):
+        if path.name == lost[0]:
+            raise ValueError(f"{path} is not a readable image: lost")
+        return read_image(path)
+
+    monkeypatch.setattr("data.backbones.extract.read_image", read)
+    return lambda name: lost.__setitem__(0, name)
+
+
 def test_a_store_begun_with_other_weights_or_sizes_is_not_continued(
-    folder, tmp_path, r50_file, r50
+    folder, tmp_path, r50_file, r50, lose_image
 ):
     output = tmp_path / "store.h5"
-    whole = (folder / "9.jpg").read_bytes()
-    (folder / "9.jpg").write_bytes(whole[: len(whole) // 2])
+    lose_image("9.jpg")
     with pytest.raises(ValueError, match=r"9\.jpg is not a readable image"):
         extract_features(folder, output, r50)
     assert not output.exists()
-    (folder / "9.jpg").write_bytes(whole)
+    lose_image(None)
     other_file = save_checkpoint(tmp_path / "other.pth", draw_state(LAYOUTS["r50"], seed=1))
     grids = r"resize \[.*\], not \[80, 120\] and other grids"
     others = {
@@ -210,15 +223,44 @@ def test_a_folder_without_images_is_rejected(tmp_path):
         extract_patches(tmp_path / "absent", tmp_path / "store.h5")
 
 
-def test_a_repaired_image_is_described_and_what_was_done_is_kept(folder, tmp_path):
+def cut(path):
+    """Leave the first half of a file."""
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def test_all_broken_images_are_named_before_any_is_described(folder, tmp_path):
+    output = tmp_path / "features" / "store.h5"
+    save(folder / "80.jpg", (200, 300))
+    cut(folder / "80.jpg")
+    expected = (
+        r"^[^;]*/80\.jpg is not a readable image: .*truncated.*; replace it, or remove it and"
+    )
+    with pytest.raises(ValueError, match=expected):
+        extract_patches(folder, output)
+    cut(folder / "7.png")
+    (folder / "6.jpg").write_text("no image")
+    expected = (
+        r"^3 images .*6\.jpg .* its format is unknown; .*/7\.png .*/80\.jpg .*remove them and"
+    )
+    with pytest.raises(ValueError, match=expected):
+        extract_patches(folder, output)
+    assert not output.parent.exists()  # a removed image is no other store than one that was begun
+    for number in range(100, 110):
+        (folder / f"{number}.jpg").touch()
+    with pytest.raises(ValueError, match=r"^13 images (?s:.)*; and 8 more; replace"):
+        extract_patches(folder, output)
+
+
+def test_an_image_repaired_later_is_described_and_what_was_done_is_kept(
+    folder, tmp_path, lose_image
+):
     output = tmp_path / "store.h5"
     save(folder / "80.jpg", (200, 300))
-    whole = (folder / "80.jpg").read_bytes()
-    (folder / "80.jpg").write_bytes(whole[: len(whole) // 2])
+    lose_image("80.jpg")
     with pytest.raises(ValueError, match=r"80\.jpg is not a readable image"):
         extract_patches(folder, output, num_threads=1)
     assert not output.exists()
-    (folder / "80.jpg").write_bytes(whole)
+    lose_image(None)
     save(folder / "7.png", (200, 300), compress_level=0)  # described already, and changed since
     assert extract_patches(folder, output) == 2
     assert_described(output, folder, open_backbone("patch"), rtol=0)
