@@ -54,7 +54,7 @@ class StoreSet:
         if len(missing):
             raise ValueError(
                 f"{len(missing)} images are not in {self.names()}, the first is {missing[0]}; "
-                "make a store that has the features of every image"
+                "make a store that has the features of every image, or remove their questions"
             )
         return places
 

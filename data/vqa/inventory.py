@@ -38,12 +38,12 @@ class Inventory:
         elif is_annotated:
             name = folder.annotations(split).name
             self.lacking.append(f"{split}: {name} is missing; results cannot be scored")
-        num_images = count_images(folder, split, image_ids)
+        num_images = len(image_ids) - len(list_absent(folder, split, image_ids))
         parts.append(f"{num_images:,} image files")
         if folder.store(split).is_file():
             parts.append(self.describe_store(split, image_ids))
         else:
-            self.lacking.append(explain_store(folder, split, num_images))
+            self.lacking.append(explain_store(folder, split, image_ids))
         self.found.append(f"{split}: {', '.join(parts)}")
 
     def describe_store(self, split: str, image_ids: np.ndarray) -> str:
@@ -55,7 +55,7 @@ class Inventory:
         if len(absent):
             self.lacking.append(
                 f"{split}: {store.path} lacks {len(absent):,} images, such as {absent[0]}; "
-                "make it again from all of them"
+                "make it again from all of them, or remove their questions"
             )
         return described
 
@@ -85,26 +85,33 @@ def take_inventory(folder: DataFolder) -> Inventory:
     return inventory
 
 
-def count_images(folder: DataFolder, split: str, image_ids: np.ndarray) -> int:
-    """How many of the images have a file."""
+def list_absent(folder: DataFolder, split: str, image_ids: np.ndarray) -> list[int]:
+    """The images that have no file."""
     place = folder.image_folder(split)
     names = {path.name for path in place.iterdir()} if place.is_dir() else set()
     numbered = folder.numbered_images(split)
-    return sum(
-        image_id in numbered or not names.isdisjoint(folder.image_names(split, image_id))
+    return [
+        image_id
         for image_id in image_ids.tolist()
-    )
+        if image_id not in numbered and names.isdisjoint(folder.image_names(split, image_id))
+    ]
 
 
-def explain_store(folder: DataFolder, split: str, num_images: int) -> str:
-    """How to make the feature store that a split lacks."""
+def explain_store(folder: DataFolder, split: str, image_ids: np.ndarray) -> str:
+    """How to make the feature store that a split lacks, of the images that its questions name."""
     store, images = folder.store(split), folder.image_folder(split)
-    if num_images:
-        how = f"make extract IMAGES={images} OUT={store}"
-    else:
+    absent = list_absent(folder, split, image_ids)
+    if len(absent) == len(image_ids):
         how = (
             f"put images into {images} and run make extract, or run make features "
             f"SOURCE=<folder of .pth or .npz files of {folder.layout.fill('{images}', split)}> "
             f"OUT={store}"
         )
+    else:
+        how = f"make extract IMAGES={images} OUT={store} BACKBONE=<name, listed in docs/data.md>"
+        if absent:
+            how = (
+                f"{images} lacks {len(absent):,} images, such as {absent[0]}: add them or remove "
+                f"their questions, then {how}"
+            )
     return f"{split}: {store} is missing; {how}"

@@ -80,7 +80,9 @@ def check_store(dataset: Dataset, split: str, reader: str) -> Iterator[Finding]:
     """The feature store of a split: valid, and with the image of every question."""
     path = dataset.folder.store(split)
     if not path.is_file():
-        advice = explain_store(dataset.folder, split, 0).partition("missing; ")[2]
+        asked = dataset.questions.get(split)
+        image_ids = np.zeros(0, np.int64) if asked is None else np.unique(asked.image_ids)
+        advice = explain_store(dataset.folder, split, image_ids).partition("missing; ")[2]
         yield problem(f"{split}: there is no feature store {path}", advice)
         return
     store = dataset.stores[split] = FeatureStore(path, reader)
@@ -101,7 +103,7 @@ def check_coverage(dataset: Dataset, split: str, store: FeatureStore) -> Iterato
         yield problem(
             f"{split}: {store.path} lacks {len(absent):,} of {len(image_ids):,} images: "
             f"{name_ids(absent.tolist())}",
-            "make the store again from a folder that has them all",
+            "make the store again from a folder that has them all, or remove their questions",
         )
     else:
         yield ok(f"{split}: every question's image has features")

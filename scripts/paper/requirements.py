@@ -7,7 +7,7 @@ import numpy as np
 
 from configs.schema.training import Paper
 from data.vqa.data_folder import DataFolder
-from data.vqa.inventory import count_images
+from data.vqa.inventory import list_absent
 from figures.requirements import has_matplotlib
 from mcan.training.preparation import ensure_dataset
 from scripts.paper import published
@@ -46,7 +46,7 @@ def explain_no_figures(data: DataFolder, split: str) -> str | None:
         return "matplotlib is not installed"
     for name in data.layout.split_names(split):
         image_ids = np.unique(data.read_questions(name).image_ids)
-        num_missing = len(image_ids) - count_images(data, name, image_ids)
+        num_missing = len(list_absent(data, name, image_ids))
         if num_missing:
             folder = data.image_folder(name)
             return f"{folder} lacks {num_missing:,} of the {len(image_ids):,} images"

@@ -131,6 +131,14 @@ def test_damaged_data_is_one_problem_that_names_it(folder, damage, messages):
     assert all(message in problem for message in messages)
 
 
+def test_where_the_images_are_there_features_need_only_extract(folder, small_dataset):
+    folder.store("train").unlink()
+    assert "put images into" in examine(folder)[1]
+    shutil.copytree(small_dataset / "images", folder.root / "images")
+    printed = examine(folder)[1]
+    assert f"→ make extract IMAGES={folder.image_folder('train')} OUT=" in printed
+
+
 def test_visual_genomes_questions_are_checked_where_they_are_trained_on(folder):
     (missing,) = find_problems(folder, "train_split=train+val+vg")
     assert "VG_questions.json does not exist" in missing

@@ -36,8 +36,18 @@ def test_images_without_features_lead_to_extract(tmp_path: Path) -> None:
         "train: 20 questions about 20 images, annotations, 15 image files"
     )
     train, val = inventory.lacking
-    assert "features/train2014.h5 is missing; make extract" in train
+    lacks = f"{folder.image_folder('train')} lacks 5 images, such as 1015: add them or remove"
+    assert f"features/train2014.h5 is missing; {lacks}" in train
+    assert "their questions, then make extract IMAGES=" in train
     assert "make features SOURCE=<folder of .pth or .npz files of val2014>" in val
+
+
+def test_all_images_without_features_need_nothing_but_extract(tmp_path: Path) -> None:
+    folder = fill_folder(tmp_path)
+    add_images(folder, "train", range(1000, 1020))
+    line = take_inventory(folder).lacking[0]
+    assert "train2014.h5 is missing; make extract IMAGES=" in line
+    assert "BACKBONE=<name" in line  # patch, the default, knows nothing of photographs
 
 
 def test_images_are_counted_as_extract_reads_their_names(tmp_path: Path) -> None:
@@ -64,6 +74,7 @@ def test_a_store_that_lacks_an_image_is_noted(tmp_path: Path) -> None:
     write_stores(folder, {**IDS, "train": range(1000, 1019)})
     (lacking,) = take_inventory(folder).lacking
     assert "lacks 1 images, such as 1019" in lacking
+    assert lacking.endswith("or remove their questions")
 
 
 def test_stores_of_different_backbones_are_noted(tmp_path: Path) -> None:
