@@ -58,7 +58,9 @@ def check_custom(data: Data) -> None:
         print("still missing:", *(f"  {line}" for line in inventory.lacking), sep="\n")
     else:
         own = f" data.layout={data.layout} modules=[…]" if data.layout != "vqa_v2" else ""
-        print(f"complete; train with make train ARGS='data=custom data.root={data.root}{own}'")
+        print(
+            f"complete; train with make train ARGS='experiment=photos data.root={data.root}{own}'"
+        )
 
 
 def print_words(folder: DataFolder, data: Data) -> None:

@@ -9,6 +9,7 @@ from data.vqa.normalisation import normalise_answer
 from data.vqa.questions import Annotation
 
 MIN_ANSWER_COUNT = 9  # VQA-v2's: rarer answers are not learnt
+DEFAULT_COUNTS = (3, MIN_ANSWER_COUNT)  # of configs/data: custom, vqa_v2
 SOFT_SCORES = (0.0, 0.3, 0.6, 0.9, 1.0)  # by how many of the ten gave the answer; 1 from four on
 
 

@@ -59,7 +59,7 @@ class Words:
         return (
             f"notice: {folder.answers} was built with "
             f"data.min_answer_count={self.answers.min_count}, not {min_answer_count}; "
-            "delete it and run `make data` again to change that"
+            "delete it to have it built again"
         )
 
     def check_same(self, other: "Words", owner: str, source: str) -> None:

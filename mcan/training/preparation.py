@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from data.settings import Data
-from data.text.answer_list import MIN_ANSWER_COUNT
+from data.text.answer_list import DEFAULT_COUNTS
 from data.text.word_lists import Words, prepare_words
 from data.vqa.data_folder import DataFolder
 from mcan.training.settings import TrainingSettings
@@ -19,7 +19,7 @@ def prepare_data(settings: TrainingSettings, folder: DataFolder, resume: bool = 
         folder.check_extra(name)
     words = prepare_words(folder, data.min_answer_count, data.question_length)
     notice = words.notice_of_threshold(data.min_answer_count, folder)
-    if notice and data.min_answer_count != MIN_ANSWER_COUNT:  # the default takes the existing list
+    if notice and data.min_answer_count not in DEFAULT_COUNTS:  # defaults take the existing list
         print(notice, flush=True)
     seen = folder.layout.overlap(settings.train_split, settings.val_split)
     if seen:

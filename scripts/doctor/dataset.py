@@ -157,7 +157,7 @@ def check_words(
     for split in train:
         share = share_answered(words.answers, dataset.annotations[split])
         text = f"{split}: {share:.2%} of the questions have an answer in the list"
-        advice = "data.min_answer_count=<smaller> keeps rarer answers"
+        advice = "delete answers.json and run make data with a smaller data.min_answer_count"
         yield ok(text) if share >= FEWEST_ANSWERS else warning(text, advice)
 
 

@@ -2,12 +2,14 @@
 
 import pytest
 
+from data.text.answer_list import DEFAULT_COUNTS, AnswerList
 from data.vqa.layout import LAYOUTS
 from scripts import data
 from tests.data.io.loopback import Site, serve
 from tests.data.sample_folder import add_images, fill_folder
 from tests.data.vqa.test_vqa_v2 import publish
 from tests.small_models import run_here
+from tests.small_runs import compose
 
 
 def run(*words):
@@ -46,6 +48,14 @@ def test_custom_folder_is_checked_and_the_next_step_named(tmp_path):
     assert "built 9 question words and 2 answers" in shown
     assert "make extract" in shown
     assert folder.vocabulary.is_file()
+
+
+def test_answers_of_ones_own_are_those_that_training_asks_for(tmp_path):
+    folder = fill_folder(tmp_path)
+    assert run("data=custom", f"data.root={tmp_path}")[0] == 0
+    trained = compose(["experiment=photos", f"data.root={tmp_path}"]).data
+    assert AnswerList.load(folder.answers).min_count == trained.min_answer_count
+    assert trained.min_answer_count in DEFAULT_COUNTS
 
 
 @pytest.mark.parametrize(

@@ -98,13 +98,13 @@ def test_each_file_of_questions_and_annotations_is_opened_once(data, tmp_path, o
     assert opened[data.questions("test").name] == 0
 
 
-@pytest.mark.parametrize(("asked", "noticed"), [(4, True), (9, False), (3, False)])
+@pytest.mark.parametrize(("asked", "noticed"), [(4, True), (9, False), (5, False), (3, False)])
 def test_a_threshold_that_the_answers_were_not_built_with_is_noticed(data, capsys, asked, noticed):
     data.answers.unlink()
-    prepare_words(data, 3)
+    prepare_words(data, 5)
     words = settings(data.root, data.root, f"data.min_answer_count={asked}")
     prepare_data(compose(words), data)
-    notice = f"{data.answers} was built with data.min_answer_count=3, not 4; delete it"
+    notice = f"{data.answers} was built with data.min_answer_count=5, not 4; delete it"
     assert (notice in capsys.readouterr().out) == noticed
 
 
