@@ -86,8 +86,8 @@ def explain_no_gpu(machine: Machine, num_processes: int, device: str | None) -> 
     if device or num_processes > 1:
         asked = f"{device} is" if device else f"{num_processes} GPUs are"
         return problem(f"there is no GPU here, but {asked} asked for", ON_A_NODE)
-    text = "there is no GPU here: training runs on the CPU, which is enough for shapes alone"
-    return warning(text, ON_A_NODE)
+    text = "there is no GPU here: training runs on the CPU, which is enough for a small model"
+    return warning(text, f"go on with shapes or experiment=photos; else {ON_A_NODE}")
 
 
 def check_device(
