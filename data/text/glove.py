@@ -38,6 +38,13 @@ def read_vectors(
     return found
 
 
+def measure_vectors(path: str | Path) -> int:
+    """How many numbers the vectors of a file have, by its first line."""
+    for _, line in read_lines(path, show_progress=False):
+        return count_numbers(line, f"{path}, line 1")
+    raise ValueError(f"{path} is empty; expected a GloVe text file")
+
+
 def read_lines(path: str | Path, show_progress: bool) -> Iterator[tuple[int, bytes]]:
     """Numbered lines without their ends, and a progress bar over the bytes."""
     if not Path(path).is_file():

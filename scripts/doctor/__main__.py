@@ -8,8 +8,10 @@ from pathlib import Path
 
 import torch
 
+import attention
 from attention.heads import registry
 from configs.schema.training import Doctor
+from data.text.glove import measure_vectors
 from data.text.word_lists import Words
 from data.vqa.data_folder import DataFolder
 from mcan import MCAN, count_parameters
@@ -29,6 +31,7 @@ from scripts.doctor.environment import (
 )
 from scripts.doctor.finding import PROBLEM, Finding, catch, ok, problem, summarise
 from scripts.doctor.gpus import check_gpus, check_launches, check_memory, inspect_machine
+from scripts.doctor.grids import check_fit
 from scripts.doctor.read_speed import check_read_speed
 from scripts.doctor.storage import check_file_system, check_runs, check_staging
 
@@ -87,6 +90,7 @@ def check_head(settings: Doctor, dataset: Dataset) -> Iterator[Finding]:
         if registry.find(name).uses_positions and not store.manifest.is_grid:
             text = f"{store.path} holds regions, which form no grid, and {name} attention needs one"
             yield problem(text, "attention=discrete, or features of a grid")
+    yield from check_fit(build_head(settings), dataset.stores)
 
 
 def check_initial_weights(settings: Doctor, dataset: Dataset) -> Iterator[Finding]:
@@ -98,10 +102,21 @@ def check_initial_weights(settings: Doctor, dataset: Dataset) -> Iterator[Findin
         )
         yield problem(f"there are no word vectors {vectors}", f"{advice}or glove=none")
     elif vectors:
-        yield ok(f"word vectors: {vectors}")
+        advice = "name an unpacked text file of GloVe's with glove=<file>, or glove=none"
+        yield from catch(check_vectors(vectors, settings.model.embedding), advice)
     if settings.init_from:
         advice = "name another checkpoint, or the data that it was trained on"
         yield from catch(check_checkpoint(settings.init_from, dataset), advice)
+
+
+def check_vectors(path: str, expected: int) -> Iterator[Finding]:
+    """Word vectors of as many numbers as the model takes."""
+    width = measure_vectors(path)
+    if width == expected:
+        yield ok(f"word vectors: {path}, {width} numbers each")
+    else:
+        text = f"{path} has vectors of {width} numbers and the model takes {expected}"
+        yield problem(text, f"model.embedding={width}")
 
 
 def check_checkpoint(path: str, dataset: Dataset) -> Iterator[Finding]:
@@ -151,10 +166,13 @@ def count_step(settings: Doctor, dataset: Dataset) -> Cost:
     )
 
 
+def build_head(settings: Doctor) -> attention.Head:
+    """The head as it is in the last epoch."""
+    return ScheduledHead(settings.attention, settings.optim.epochs).build()
+
+
 def make_model(settings: Doctor, dataset: Dataset) -> MCAN:
     """The model without numbers, of VQA-v2's sizes where the data is not there yet."""
-    options = settings.attention
-    head = ScheduledHead(options, settings.optim.epochs).build()
     words, stores = dataset.words, list(dataset.stores.values())
     sizes = {
         "num_words": len(words.vocabulary) if words else 20000,
@@ -162,7 +180,7 @@ def make_model(settings: Doctor, dataset: Dataset) -> MCAN:
         "num_features": stores[0].num_features if stores else 2048,
     }
     with torch.device("meta"):
-        return build_model(settings.model, head, **sizes)
+        return build_model(settings.model, build_head(settings), **sizes)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import warnings
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +11,8 @@ import numpy as np
 import pytest
 import torch
 
+import attention
+from attention.basis import RadialBasis
 from data.features.reader import FeatureStore
 from data.features.writer import StoreWriter
 from data.io.atomic_files import read_json, write_json
@@ -20,6 +24,7 @@ from scripts.doctor import __main__ as doctor
 from scripts.doctor.__main__ import main
 from scripts.doctor.environment import check_versions
 from scripts.doctor.gpus import Machine, check_gpus, check_launches, check_memory
+from scripts.doctor.grids import check_fit, is_fitted
 from scripts.doctor.read_speed import check_rate, is_cached, read_images
 from scripts.doctor.storage import check_file_system, find_file_system
 from tests.data.vqa.official_files import make_annotation, make_question
@@ -181,14 +186,18 @@ def test_a_folder_of_runs_that_cannot_be_written_is_a_problem(folder, tmp_path):
         (["runtime.keep=100000000"], ["keeping 100000002 checkpoints needs"]),
         (["runtime.stage_to={file}"], ["is a file, not a folder"]),
         (["glove=nowhere.txt"], ["no word vectors nowhere.txt"]),
+        (["glove={file}"], ["file is empty"]),
+        (["glove={vectors}"], ["vectors.txt has vectors of 2 numbers and the model takes"]),
         (["init_from=nowhere.pt"], ["nowhere.pt"]),
         (["runtime.device=null", "gpus=1000"], ["1000 GPUs"]),
     ],
 )
 def test_settings_that_training_would_fail_with_are_problems(folder, tmp_path, overrides, messages):
-    (tmp_path / "file").write_text("")
+    places = {"file": tmp_path / "file", "vectors": tmp_path / "vectors.txt"}
+    places["file"].write_text("")
+    places["vectors"].write_text("the 0.1 0.2\n")
     folder.answers.unlink(missing_ok=True)
-    problems = find_problems(folder, *[each.format(file=tmp_path / "file") for each in overrides])
+    problems = find_problems(folder, *[each.format(**places) for each in overrides])
     for problem, message in zip(problems, messages, strict=False):
         assert message in problem
     assert len(problems) >= len(messages)
@@ -202,6 +211,38 @@ def test_a_checkpoint_and_a_folder_for_staging_that_fit_are_reported(
     assert code == 0
     assert "is valid and has the words of this data" in printed
     assert "of stores still to be copied" in printed
+
+
+def test_word_vectors_of_the_models_width_are_ok(folder, tmp_path):
+    (tmp_path / "vectors.txt").write_text("the 0.1 0.2\nof 0.3 0.4\n")
+    words = [f"glove={tmp_path / 'vectors.txt'}", "model.embedding=2"]
+    code, printed = examine(folder, *words)
+    assert code == 0
+    assert "vectors.txt, 2 numbers each" in printed
+
+
+@pytest.mark.parametrize("num_basis", [100, 49])
+def test_grids_are_fitted_badly_where_the_library_warns_of_them(num_basis):
+    variance = 0.00100001  # operators that nothing has computed before: each warns once
+    basis = RadialBasis(num_basis, variance)
+    for grid in product((2, 6, 9, 10, 14), (9, 10, 17)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            basis.ridge_operator(attention.Grid.of([grid], device="cpu"))
+        assert is_fitted(basis, grid) == (not caught), grid
+
+
+def test_images_of_badly_fitted_grids_are_counted_for_continuous_heads(tmp_path):
+    sizes = {1: (9, 17), 2: (9, 17), 3: (10, 17), 4: (6, 17)}
+    with StoreWriter(tmp_path / "a.h5", sizes, 1, source="test", backbone="patch") as writer:
+        for image_id, (height, width) in sizes.items():
+            writer.write(image_id, np.ones((height * width, 1), np.float16))
+    with FeatureStore(tmp_path / "a.h5") as store:
+        (found,) = check_fit(attention.build("unimodal"), {"train": store})
+        assert list(check_fit(attention.build("discrete"), {"train": store})) == []
+    assert found.text.startswith("train: 3 of 4 images have grids")
+    assert found.text.endswith("9×17 (2), 6×17 (1)")
+    assert "resize" in found.advice
 
 
 def test_before_any_data_it_says_how_to_get_some(tmp_path):
