@@ -29,7 +29,7 @@ from scripts.cli.overrides import (
     quote_value,
     to_overrides,
 )
-from scripts.cli.terminal import ignore_closed_terminal
+from scripts.cli.terminal import ignore_closed_terminal, shorten_warnings
 from scripts.cluster.exit_status import count_restarts, leave_exit_status, read_exit_status
 
 CRASHED, USER_ERROR, INTERRUPTED = 1, 2, 130  # exit codes
@@ -46,6 +46,7 @@ class Command(Configuration[Schema]):
     def __call__(self) -> None:
         """Show what a flag asks for; else check the command line, then start the job or jobs."""
         name_fatal_signals()
+        shorten_warnings()
         status = read_exit_status() if count_restarts() else None
         if status is not None:  # a mistake or a request to stop: nothing to try again
             sys.exit(status[0])

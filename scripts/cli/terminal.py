@@ -1,12 +1,19 @@
-"""A terminal that is closed, or a pipe whose reader ends: a run of days does not end with it."""
+"""What a command prints: warnings in one line, and on when its terminal is closed.
+
+A run of days does not end with its terminal, or with the reader of a pipe.
+"""
 
 import errno
 import io
 import os
 import sys
+import warnings
 from typing import Any
 
+from tqdm import tqdm
+
 GONE = (errno.EIO, errno.EPIPE)
+WITH_CODE = warnings.formatwarning
 
 
 class LossyOutput(io.FileIO):
@@ -40,3 +47,18 @@ def ignore_closed_terminal() -> None:
             line_buffering=stream.line_buffering,
         )
         setattr(sys, name, text)
+
+
+def shorten_warnings() -> None:
+    """Print a warning to the user as one line, without the line of code that it came from."""
+    warnings.formatwarning = format_warning
+
+
+def format_warning(
+    message: Warning | str, category: type[Warning], *place: Any, **more: Any
+) -> str:
+    """A line for users; what programmers are warned of stays as Python formats it."""
+    if category is not UserWarning:
+        return WITH_CODE(message, category, *place, **more)
+    below = "\n" if getattr(tqdm, "_instances", ()) else ""  # a progress bar ends in no newline
+    return f"{below}warning: {message}\n"

@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 
 import pytest
+from tqdm import tqdm
 
 from scripts import train
-from scripts.cli import aliases, command
+from scripts.cli import aliases, command, terminal
 from tests.small_runs import ROOT
 
 
@@ -104,3 +106,13 @@ def test_an_interruption_while_modules_are_imported_leaves_no_traceback(tmp_path
     )
     assert done.returncode == -signal.SIGINT  # what a shell calls 130
     assert done.stderr == "interrupted\n"
+
+
+def test_a_warning_to_the_user_is_one_line_and_others_say_where(monkeypatch):
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # put back at the end
+    terminal.shorten_warnings()
+    place = (__file__, 1, "some_code()")
+    assert warnings.formatwarning("a bad fit", UserWarning, *place) == "warning: a bad fit\n"
+    assert "some_code()" in warnings.formatwarning("old", DeprecationWarning, *place)
+    with tqdm(total=1, disable=False):
+        assert warnings.formatwarning("a bad fit", UserWarning, *place).startswith("\nwarning")
