@@ -127,11 +127,15 @@ def open_with_backbone(
             f"{trained.path} was trained on regions of '{name}', a detector that is not here, so "
             "it cannot be asked about an image without them; evaluate and figures work"
         )
+    _, named, made_with = trained.manifest.source.rpartition(", weights ")
+    made_with = made_with if named else ""  # stores of older versions do not say it
     try:
         backbone = open_backbone(name, weights or None, device, resize)
     except ValueError as error:
+        same = f"; pass the weights= that they were extracted with (fingerprint {made_with})"
         raise ValueError(
             f"{trained.path} was trained on features of backbone '{name}', and {error}"
+            f"{same if made_with and not weights else ''}"
         ) from None
     num_features = trained.model.sizes.num_features
     if backbone.num_features != num_features:
@@ -139,8 +143,7 @@ def open_with_backbone(
             f"{trained.path} was trained on {num_features} features per cell, but backbone "
             f"{backbone.name} now makes {backbone.num_features}; train again on such features"
         )
-    _, _, made_with = trained.manifest.source.rpartition(", weights ")
-    if backbone.weights and made_with not in ("", trained.manifest.source, backbone.weights):
+    if backbone.weights and made_with not in ("", backbone.weights):
         raise ValueError(
             f"{trained.path} was trained on features of other {backbone.name} weights (fingerprint "
             f"{made_with}) than {weights or 'the default'} ({backbone.weights}); pass those: "

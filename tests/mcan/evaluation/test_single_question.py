@@ -158,3 +158,10 @@ def test_a_network_describes_the_picture_when_its_weights_are_given(
     other = change_features(multimodal_run, tmp_path / "other", source=source, **features)
     with pytest.raises(ValueError, match=r"features of other R-50 weights .*0123456789ab"):
         open_model(other, weights)
+    same = r"needs .*R-50\.pth; pass the weights= that they were extracted with \(fingerprint 0123"
+    with pytest.raises(ValueError, match=same):
+        open_model(other)
+    unnamed = change_features(multimodal_run, tmp_path / "unnamed", source="x", **features)
+    with pytest.raises(ValueError, match=r"pass weights=R-50\.pth$"):
+        open_model(unnamed)
+    open_model(unnamed, weights)
