@@ -6,7 +6,6 @@ from typing import Any
 from data.text.answer_list import MIN_ANSWER_COUNT, AnswerList, check_min_count
 from data.text.vocabulary import Vocabulary
 from data.vqa.data_folder import DataFolder
-from data.vqa.questions import match_annotations
 
 QUESTION_LENGTH = 14  # words that MCAN reads of a question
 
@@ -90,7 +89,7 @@ def build_words(
     """The words of train and val, written nowhere."""
     splits = annotated_splits(folder)
     questions = folder.read_questions(splits)
-    annotations = match_annotations(questions, folder.read_annotations(splits))
+    annotations = folder.match_annotations(splits)
     answers = AnswerList.build(annotations, min_answer_count)
     return Words(Vocabulary.build(questions.texts), answers, True, question_length)
 

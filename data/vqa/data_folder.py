@@ -9,6 +9,7 @@ from data.vqa.questions import (
     Questions,
     join_annotations,
     join_questions,
+    match_annotations,
     parse_annotations,
     parse_questions,
 )
@@ -86,6 +87,15 @@ class DataFolder:
                 self._annotations[name] = parse_annotations(self.annotations(name))
         parts = [self._annotations[name] for name in names]
         return join_annotations(parts, self.annotation_files(split))
+
+    def match_annotations(self, split: str) -> list[Annotation]:
+        """The annotations in the order of the questions; an error names the annotation files."""
+        questions, annotations = self.read_questions(split), self.read_annotations(split)
+        try:
+            return match_annotations(questions, annotations)
+        except ValueError as error:
+            files = " and ".join(map(str, self.annotation_files(split)))
+            raise ValueError(f"{files}: {error}") from None
 
     def check_extra(self, name: str) -> None:
         """Raise where the files of extra questions, such as "vg", are not there."""

@@ -4,7 +4,6 @@ import numpy as np
 
 from data.features.reader import FeatureStore
 from data.vqa.data_folder import DataFolder, NoQuestionsError
-from data.vqa.questions import match_annotations
 
 
 class Inventory:
@@ -33,7 +32,7 @@ class Inventory:
         image_ids = np.unique(questions.image_ids)
         parts = [f"{len(questions):,} questions about {len(image_ids):,} images"]
         if folder.annotations(split).is_file():
-            match_annotations(questions, folder.read_annotations(split))
+            folder.match_annotations(split)
             parts.append("annotations")
         elif is_annotated:
             name = folder.annotations(split).name

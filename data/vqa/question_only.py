@@ -7,7 +7,7 @@ import numpy as np
 
 from data.vqa.accuracy import Scores, score_results
 from data.vqa.data_folder import DataFolder
-from data.vqa.questions import Annotation, match_annotations
+from data.vqa.questions import Annotation
 
 
 def score_question_only(
@@ -45,7 +45,7 @@ def guess_by_type(train: list[Annotation], val: list[Annotation]) -> list[str]:
 def load_annotated(folder: DataFolder, split: str) -> tuple[list[Annotation], list[str]]:
     """The annotations of a split and their questions' texts, in the same order."""
     questions = folder.read_questions(split)
-    return match_annotations(questions, folder.read_annotations(split)), questions.texts
+    return folder.match_annotations(split), questions.texts
 
 
 def score_answers(annotations: list[Annotation], answers: list[str]) -> Scores:

@@ -132,7 +132,8 @@ def parse_annotation(
     expected = NUM_ANNOTATORS if is_scored else "some"
     found = len(answers) if isinstance(answers, list) else "no list"
     if not isinstance(answers, list) or (is_scored and found != NUM_ANNOTATORS) or not found:
-        raise ValueError(f"{where} must have {expected} answers, found {found}")
+        repeat = "; repeat it" if found == 1 else ""
+        raise ValueError(f"{where} must have {expected} answers, found {found}{repeat}")
     for answer in answers:
         if type(answer) is not str:
             take_text(answer, "answer", f"{where}: an answer")

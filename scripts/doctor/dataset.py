@@ -71,7 +71,7 @@ def check_questions(dataset: Dataset, split: str) -> Iterator[Finding]:
     """Questions and annotations of a split that belong together."""
     folder = dataset.folder
     questions = dataset.questions[split] = folder.read_questions(split)
-    dataset.annotations[split] = match_annotations(questions, folder.read_annotations(split))
+    dataset.annotations[split] = folder.match_annotations(split)
     images = len(np.unique(questions.image_ids))
     yield ok(f"{split}: {len(questions):,} questions about {images:,} images, all annotated")
 

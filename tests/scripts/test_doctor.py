@@ -123,7 +123,7 @@ def change_the_backbone(folder):
         (move_an_image, ["lacks 1 of", "987654"]),
         (truncate_a_store, ["truncated", "val2014.h5"]),
         (overwrite_rows, ["1 of the images that were read do not match their checksums"]),
-        (drop_an_annotation, ["1 questions have no annotation"]),
+        (drop_an_annotation, ["val2014_annotations.json: 1 questions have no annotation"]),
         (change_the_backbone, ["backbone R-50"]),
         (lambda f: f.annotations("train").unlink(), ["train2014_annotations.json does not exist"]),
         (lambda f: f.questions("val").unlink(), ["val2014_questions.json does not exist"]),

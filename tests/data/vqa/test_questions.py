@@ -74,6 +74,7 @@ def test_a_malformed_question_is_named(tmp_path, entry, message):
     [
         ({"answers": None}, "must have 10 answers, found no list"),
         ({"answers": []}, "must have 10 answers, found 0"),
+        ({"answers": [{"answer": "a"}]}, "must have 10 answers, found 1; repeat it"),
         ({"answers": [{"answer": "a"}] * 9}, "must have 10 answers, found 9"),
         ({"answers": [{"answer": "a"}] * 9 + [{"answer": 1}]}, "must be a string, not 1"),
         ({"answers": [{"answer": "a"}] * 9 + [{}]}, "has no 'answer'"),
