@@ -56,8 +56,8 @@ class Page:
         # property would make another gr.Image of it: give it values alone.
         vars(self.picture).update(preprocess=take_path)
         self.question = gr.Textbox(
-            label="Question", placeholder="What color is the circle?", max_lines=3, max_length=300,
-            elem_id="question",
+            label="Question", max_lines=3, max_length=300, elem_id="question",
+            placeholder=self.examples[0].question if self.examples else "What is this?",
         )  # fmt: skip
         names = self.models.names
         self.run = gr.Dropdown(names, value=names[0], label="Model", elem_id="run")

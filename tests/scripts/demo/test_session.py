@@ -7,6 +7,7 @@ import shutil
 import socket
 import struct
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from PIL import Image
 from data.vqa.data_folder import DataFolder
 from scripts.demo import __main__ as demo
 from scripts.demo.answer_html import write_message
-from scripts.demo.examples import draw_examples
+from scripts.demo.examples import Example, draw_examples
 from scripts.demo.model_list import MOST_LOADED, ModelList, find_checkpoints
 from scripts.demo.port import HOST
 from scripts.demo.session import BY_LAMBDA, PAGE_SIDE, start_session
@@ -256,3 +257,10 @@ def test_without_gradio_it_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(demo, "is_installed", lambda name: False)
     code, _, error = run_here(demo.main)
     assert (code, error) == (2, "error: the page needs gradio: pip install -e '.[demo]'\n")
+
+
+def test_the_question_to_try_is_one_about_the_data(models, photo):
+    page = pytest.importorskip("scripts.demo.page")
+    examples = [Example(Path(photo), "Is the cat asleep?")]
+    assert page.Page(models, examples).question.placeholder == "Is the cat asleep?"
+    assert page.Page(models, []).question.placeholder
