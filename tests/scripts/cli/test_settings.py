@@ -51,7 +51,10 @@ HEADS = "discrete, multimodal, own, unimodal"
         ("train --help attention=x/y", f"'x/y' of the group attention; there are {HEADS}\n"),
         ("train attention=x --config-dir=own", "; there are discrete, mine, multimodal, own, uni"),
         ("sweep attention=discrete,x seed=1,2", f"'x' of the group attention; there are {HEADS}\n"),
-        ("train optim=foo", "'foo' of the group optim; there are mcan, paper, release, shapes\n"),
+        (
+            "train optim=foo",
+            "'foo' of the group optim; there are mcan, paper, photos, release, shapes\n",
+        ),
         ("evaluate checkpoint=a runtime=x", "'x' of the group runtime; there are default\n"),
         ("train experiment=far --config-dir=own", "no choice 'far' of the group experiment; there"),
         ("train attention=own", "attention=own needs the name of your head: attention.name=…"),
