@@ -137,7 +137,7 @@ def read_error(main: Callable[[], None], *overrides: str, quiet: list[str] = QUI
     """The one sentence with which a command in this process rejects what it was given."""
     code, printed, error = run_here(main, *overrides, quiet=quiet)
     assert (code, error.count("\n")) == (2, 1), error
-    assert all(line.startswith(("WARNING: ", "notice: ")) for line in printed.splitlines()), printed
+    assert all(line.startswith("WARNING: ") for line in printed.splitlines()), printed
     assert error.startswith("error: ")
     return error
 
