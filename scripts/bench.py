@@ -7,8 +7,17 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import estimates, evaluation, growth, heads, loading, scoring, training
 from benchmarks.measurement import Part
+from benchmarks.parts import (
+    estimates,
+    evaluation,
+    growth,
+    heads,
+    loading,
+    scale,
+    scoring,
+    training,
+)
 from benchmarks.table import as_values, write_lines, write_markdown
 from benchmarks.timing import describe_machine
 from configs.schema.training import Bench
@@ -25,6 +34,7 @@ PAGE = Path("docs/performance.md")
 TOY = Sizes(50, 20, 16, embedding=8, hidden=16, num_layers=1, num_heads=2, pooling=16, output=16)
 TOY_STEPS = estimates.Workload(TOY, 4, (3, 4), num_images=4, num_steps=2, rounds=1)
 WITHOUT_NETWORK = ("loading", "scoring")
+SCALE = "scale"  # measured and documented on its own: whole commands, for minutes
 
 
 @command("bench")
@@ -35,11 +45,17 @@ def main(settings: Bench) -> None:
     check_output_file(output)
     (paper,) = cost.main.compose([])
     parts = (toy_parts if settings.toy else full_parts)(device, paper.assume)
+    parts[SCALE] = partial(scale.measure, settings.sizes)
     for name in settings.parts:
         if name not in parts:
             raise ValueError(f"there is no part '{name}' to measure; there are {', '.join(parts)}")
-    if settings.document and (settings.toy or set(settings.parts) != set(parts)):
-        raise ValueError(f"document=true writes {PAGE}, which needs all parts, and not toy=true")
+    is_scale = settings.parts == [SCALE]
+    is_complete = is_scale or set(settings.parts) == set(parts) - {SCALE}
+    if settings.document and (settings.toy or not is_complete):
+        raise ValueError(
+            f"document=true writes {PAGE}, which needs all parts, or parts=[{SCALE}], and not "
+            "toy=true"
+        )
     machine, start = describe_machine(device), time.monotonic()
     print(f"{machine}; interleaved rounds, medians", flush=True)
     found: dict[str, Part] = {}
@@ -58,7 +74,10 @@ def main(settings: Bench) -> None:
     print(f"\nwritten to {output} after {minutes:.1f} minutes")
     if settings.document:
         table = write_markdown(rows, f"{machine}; {minutes:.1f} minutes in all.")
-        write_block(PAGE, "make bench", table)
+        if is_scale:
+            lines = [each.line() for each in found[SCALE].details]
+            table += "\n".join(["", "```", *lines, "```", ""])
+        write_block(PAGE, "scale of make bench" if is_scale else "make bench", table)
         print(f"the table is now in {PAGE}")
 
 

@@ -16,19 +16,20 @@ from mcan.evaluation.report import (
     format_others,
     format_warning,
 )
-from mcan.runtime.distributed import World, open_world
+from mcan.runtime.distributed import World
 from mcan.runtime.precision import choose_dtype
 from mcan.runtime.torch_settings import set_up_torch
 from scripts.cli.checkpoints import load_models
 from scripts.cli.command import command
 from scripts.cli.output import choose_files
+from scripts.cli.processes import open_processes
 from scripts.score import format_table
 
 
 @command("evaluate")
 def main(settings: Evaluate) -> None:
     """Evaluate, on as many processes as there are."""
-    with open_world(settings.runtime.device, settings.runtime.timeout_minutes) as world:
+    with open_processes(settings.runtime) as world:
         evaluate(settings, world)
 
 

@@ -15,18 +15,19 @@ from mcan.evaluation.export import (
     write_result_files,
 )
 from mcan.evaluation.predict import predict, predict_ensemble
-from mcan.runtime.distributed import World, open_world
+from mcan.runtime.distributed import World
 from mcan.runtime.precision import choose_dtype
 from mcan.runtime.torch_settings import set_up_torch
 from scripts.cli.checkpoints import load_models
 from scripts.cli.command import command
 from scripts.cli.output import choose_files
+from scripts.cli.processes import open_processes
 
 
 @command("export")
 def main(settings: Export) -> None:
     """Export, on as many processes as there are."""
-    with open_world(settings.runtime.device, settings.runtime.timeout_minutes) as world:
+    with open_processes(settings.runtime) as world:
         export(settings, world)
 
 

@@ -10,17 +10,18 @@ from data.human_attention.comparison import HumanComparison
 from data.human_attention.report import check_replaceable, format_comparison, write_comparison
 from mcan.evaluation.human_attention import compare
 from mcan.evaluation.trained_model import label_models
-from mcan.runtime.distributed import World, open_world
+from mcan.runtime.distributed import World
 from mcan.runtime.torch_settings import set_up_torch
 from scripts.cli.checkpoints import load_models
 from scripts.cli.command import command
 from scripts.cli.output import choose_output, place_beside
+from scripts.cli.processes import open_processes
 
 
 @command("human_attention")
 def main(settings: HumanAttention) -> None:
     """Compare, on as many processes as there are."""
-    with open_world(settings.runtime.device, settings.runtime.timeout_minutes) as world:
+    with open_processes(settings.runtime) as world:
         compare_with_people(settings, world)
 
 

@@ -17,12 +17,13 @@ from mcan.evaluation.every_k import answer_candidates
 from mcan.evaluation.lambda_report import format_picks, format_use, write_table
 from mcan.evaluation.lambda_selection import LambdaTable, assign_folds, make_grid, pick_lambda
 from mcan.evaluation.report import describe_evaluated, format_warning
-from mcan.runtime.distributed import World, open_world
+from mcan.runtime.distributed import World
 from mcan.runtime.precision import choose_dtype
 from mcan.runtime.torch_settings import set_up_torch
 from scripts.cli.checkpoints import changed_options, load_models
 from scripts.cli.command import command
 from scripts.cli.output import choose_files
+from scripts.cli.processes import open_processes
 
 NAMES = ("table.csv", "table.json", "table.png")
 
@@ -30,7 +31,7 @@ NAMES = ("table.csv", "table.json", "table.png")
 @command("select_lambda")
 def main(settings: SelectLambda) -> None:
     """Select, on as many processes as there are."""
-    with open_world(settings.runtime.device, settings.runtime.timeout_minutes) as world:
+    with open_processes(settings.runtime) as world:
         select_lambda(settings, world)
 
 

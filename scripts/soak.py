@@ -16,6 +16,7 @@ from configs.schema.training import Soak
 from data.shapes.build import Sizes, build_shapes
 from mcan.runtime.stop_request import PREEMPTED
 from scripts.cli.command import command
+from scripts.cluster.parent import name_parent
 from scripts.cluster.process_samples import Sample, find_growth, take_sample
 
 SCENES = Sizes(train=40, val=20, test=4, human=4)
@@ -49,7 +50,7 @@ def train_and_sample(
     words: list[str], metrics: Path, seconds: float, interval: float
 ) -> Iterator[Sample]:
     """Samples of a run, from its first epoch's metrics on; it is stopped on request in the end."""
-    process = subprocess.Popen([sys.executable, "-m", "scripts.train", *words])
+    process = subprocess.Popen([sys.executable, "-m", "scripts.train", *words], env=name_parent())
     start: float | None = None
     try:
         while start is None or time.monotonic() - start < seconds:

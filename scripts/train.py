@@ -15,7 +15,7 @@ from data.vqa.data_folder import DataFolder
 from data.vqa.question_only import score_question_only
 from figures.run_figures import draw_run_figures
 from mcan.evaluation.trained_model import load_trained
-from mcan.runtime.distributed import World, open_world
+from mcan.runtime.distributed import World
 from mcan.runtime.stop_request import PREEMPTED, StoppedOnRequestError
 from mcan.runtime.torch_settings import set_up_torch
 from mcan.training.loop import TrainingRun
@@ -24,6 +24,7 @@ from mcan.training.run import build_run
 from mcan.training.run_folder import open_run_folder, remove_debug_run
 from mcan.training.summary import describe_files, suggest_commands, summarise
 from scripts.cli.command import command
+from scripts.cli.processes import open_processes
 from scripts.cli.run_names import choose_folder
 from scripts.cli.terminal import ignore_closed_terminal
 from scripts.cluster.exit_status import count_restarts
@@ -33,7 +34,7 @@ from scripts.cluster.exit_status import count_restarts
 def main(settings: Train) -> None:
     """Train, and turn a stop on request or a number that is not finite into an exit code."""
     ignore_closed_terminal()
-    with open_world(settings.runtime.device, settings.runtime.timeout_minutes) as world:
+    with open_processes(settings.runtime) as world:
         try:
             train(settings, world)
         except StoppedOnRequestError:
@@ -42,6 +43,8 @@ def main(settings: Train) -> None:
             sys.exit(PREEMPTED)
         except FloatingPointError as error:
             raise ValueError(str(error)) from None
+        except MemoryError as error:
+            raise MemoryError(f"{error}; resume=true continues from the last checkpoint") from None
 
 
 def train(settings: Train, world: World) -> None:

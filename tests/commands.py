@@ -6,7 +6,8 @@ import pkgutil
 import scripts
 from scripts.cli.command import Command
 
-PAGE = {"scripts.demo.page", "scripts.demo.server"}  # no commands, and Gradio is an extra
+# no commands, and Gradio is an extra
+PAGE = {"scripts.demo.access", "scripts.demo.page", "scripts.demo.server"}
 
 
 def find_commands():

@@ -1,5 +1,6 @@
 """Settings of the commands that let trained models answer."""
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -7,6 +8,7 @@ from configs.schema.groups import DataRoot, LambdaGrid
 from configs.schema.kinds import Count, CountOrZero, NotNegative, Options, Required, Seed
 from mcan.runtime.settings import Runtime
 
+TOKEN = re.compile(r"auto|none|[A-Za-z0-9_-]{16,128}")  # as addresses and cookies can hold it
 Resolution = Annotated[int, ">= 20"]  # dots per inch of a figure
 
 
@@ -132,7 +134,12 @@ class Demo(TrainedSettings):
     checkpoints: list[str]
     weights: str
     port: CountOrZero
+    token: str
     num_examples: CountOrZero
     seed: Seed
     upload_megabytes: Count
     data: DataRoot
+
+    def __post_init__(self) -> None:
+        if not TOKEN.fullmatch(self.token):
+            raise ValueError("token must be auto, none, or 16 to 128 of A-Z, a-z, 0-9, - and _")

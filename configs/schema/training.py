@@ -172,6 +172,7 @@ class Bench:
     """configs/bench.yaml"""
 
     parts: list[str]
+    sizes: list[Positive]
     toy: bool
     document: bool
     device: str | None

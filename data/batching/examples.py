@@ -43,7 +43,8 @@ def build_examples(
     questions: Questions, annotations: list[Annotation] | None, words: Words
 ) -> Examples:
     """Encode a split; `annotations` None gives examples without targets."""
-    tokens = np.array([words.encode(text) for text in questions.texts], dtype=np.int64)
+    encoded = {text: words.encode(text) for text in set(questions.texts)}  # a third are distinct
+    tokens = np.array([encoded[text] for text in questions.texts], dtype=np.int64)
     offsets = np.zeros(len(questions) + 1, dtype=np.int64)
     indices: list[int] = []
     scores: list[float] = []

@@ -19,7 +19,8 @@ class FeatureStore:
     """One file of features: image_ids (n,) ascending, heights, widths, and rows.
 
     `reader="mmap"` gives views of the page cache; `"pread"` copies, for NFS and Lustre, where a map
-    is slow. The file is opened once and never parsed again, so threads and forks may share it.
+    is slow, and for files that may be cut at any moment: it reads nothing through the map. The file
+    is opened once and never parsed again, so threads and forks may share it.
     """
 
     def __init__(self, path: str | Path, reader: str = "mmap") -> None:
@@ -54,6 +55,7 @@ class FeatureStore:
         flat = np.frombuffer(self.map, self.dtype.array_dtype, count, header.data_offset)
         self.features = flat.reshape(-1, self.num_features)  # (all cells, F), read-only
         self.boxes: np.ndarray | None = None  # (all cells, 4), of regions alone
+        self.boxes_offset = index.boxes_offset
         if index.boxes_offset is not None:
             count = 4 * self.manifest.num_cells
             self.boxes = np.frombuffer(self.map, BOX_DTYPE, count, index.boxes_offset)
@@ -98,7 +100,15 @@ class FeatureStore:
 
         They are NaN where the source did not tell the image's size.
         """
-        return None if self.boxes is None else self.boxes[self.rows_of(place)]
+        if self.boxes is None or self.boxes_offset is None:
+            return None
+        boxes = self.boxes[self.rows_of(place)]
+        if self.reader == "mmap":
+            return boxes
+        copied = np.empty_like(boxes)
+        row_bytes = copied.itemsize * copied.shape[1]
+        self.read(place, self.boxes_offset + int(self.offsets[place]) * row_bytes, copied)
+        return copied
 
     def rows_of(self, place: int) -> slice:
         """Which rows are those of the image at a position."""
@@ -110,13 +120,17 @@ class FeatureStore:
         if self.reader == "mmap":
             np.copyto(out, self.view(place))
             return
+        self.read(place, self.header.data_offset + int(self.offsets[place]) * self.row_bytes, out)
+
+    def read(self, place: int, offset: int, out: np.ndarray) -> None:
+        """Fill an array with what the file has of an image from a byte on, if it is unchanged."""
         target = out.reshape(-1).view(np.uint8).data
-        offset = self.header.data_offset + int(self.offsets[place]) * self.row_bytes
         while len(target):
             count = os.preadv(self.descriptor, [target], offset)
             if count == 0:
                 raise self.truncated(place)
             target, offset = target[count:], offset + count
+        self.check_unchanged()  # afterwards, so that no change before the read is missed
 
     def truncated(self, place: int) -> ValueError:
         """The error of a file that became shorter."""
@@ -140,11 +154,7 @@ class FeatureStore:
 
         Another file renamed to the same path does no harm: the old one is still read to the end.
         """
-        if read_identity(os.fstat(self.descriptor)) != self.identity:
-            raise ValueError(
-                f"{self.path} was changed while in use; replace a store by renaming a finished "
-                "one over it, and start again"
-            )
+        self.check_unchanged()
         try:
             named = read_identity(os.stat(self.path))
         except FileNotFoundError:
@@ -154,6 +164,14 @@ class FeatureStore:
             warnings.warn(
                 f"{self.path} now names another file; the one opened at the start is read on",
                 stacklevel=2,
+            )
+
+    def check_unchanged(self) -> None:
+        """Raise when the open file was changed or cut since it was opened."""
+        if read_identity(os.fstat(self.descriptor)) != self.identity:
+            raise ValueError(
+                f"{self.path} was changed while in use; replace a store by renaming a finished "
+                "one over it, and start again"
             )
 
     def close(self) -> None:

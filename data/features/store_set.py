@@ -94,7 +94,7 @@ class StoreSet:
         """Name the first row, by image, that has a number that is not finite; None without one."""
         for place in self.positions(np.unique(image_ids)).tolist():
             store: FeatureStore = self.stores[self.numbers[place]]
-            row = self.dtype.find_bad_row(store.view(int(self.places[place])))
+            row = self.dtype.find_bad_row(store.rows(int(self.image_ids[place])))
             if row is not None:
                 return f"row {row} of image {self.image_ids[place]} in {store.path}"
         return None

@@ -10,7 +10,8 @@ from typing import Self
 class FileLock:
     """An exclusive lock on a file, made where it is absent, or on a folder; until `release`.
 
-    While another process holds it, `busy` is raised as a ValueError, or printed once with `wait`.
+    While another process holds it, `busy` is raised as a ValueError, or printed once with `wait`
+    unless it is empty.
     With `required` false, a file system without locks leaves the work unprotected.
     """
 
@@ -33,7 +34,8 @@ class FileLock:
         except BlockingIOError:
             if not wait:
                 raise ValueError(busy) from None
-            print(busy, file=sys.stderr, flush=True)
+            if busy:
+                print(busy, file=sys.stderr, flush=True)
             fcntl.flock(self.descriptor, fcntl.LOCK_EX)
         # the last holder may have deleted the file: then this is a lock on nothing
         if not path.exists() or not os.path.samestat(os.fstat(self.descriptor), os.stat(path)):

@@ -10,6 +10,7 @@ from data.vqa.questions import Annotation
 
 MIN_ANSWER_COUNT = 9  # VQA-v2's: rarer answers are not learnt
 DEFAULT_COUNTS = (3, MIN_ANSWER_COUNT)  # of configs/data: custom, vqa_v2
+UNLISTED = -1
 SOFT_SCORES = (0.0, 0.3, 0.6, 0.9, 1.0)  # by how many of the ten gave the answer; 1 from four on
 
 
@@ -45,13 +46,11 @@ class AnswerList(WordList):
 
     def soft_scores(self, annotation: Annotation) -> tuple[list[int], list[float]]:
         """The listed answers among the ten, ascending, and .3, .6, .9 or 1 for each."""
-        counts = Counter(map(normalise_answer, annotation.answers))
-        scored = sorted(
-            (self.index[word], SOFT_SCORES[min(count, 4)])
-            for word, count in counts.items()
-            if word in self.index
-        )
-        return [number for number, _ in scored], [score for _, score in scored]
+        given = [self.index.get(normalise_answer(each), UNLISTED) for each in annotation.answers]
+        counts = Counter(given)
+        del counts[UNLISTED]  # which a Counter may lack
+        numbers = sorted(counts)
+        return numbers, [SOFT_SCORES[min(counts[number], 4)] for number in numbers]
 
     def state(self) -> dict[str, Any]:
         """Plain values for JSON and checkpoints."""

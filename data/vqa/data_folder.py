@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from data.io.image_names import is_image, read_image_id
+from data.vqa.json_cache import read_annotations, read_questions
 from data.vqa.layout import LAYOUTS, VQA_V2, Layout
 from data.vqa.questions import (
     Annotation,
@@ -47,7 +48,7 @@ class DataFolder:
             there = [other for other in self.layout.subtypes if self.has_questions(other)]
             choice = f"; choose split={' or split='.join(there)}" if there else ""
             raise FileNotFoundError(f"{path} does not exist{choice}")
-        questions = parse_questions(path)
+        questions = read_questions(path)
         found, expected = questions.subtype, self.layout.question_subtype(name)
         if found != expected and found in {own for own, _ in self.layout.subtypes.values()}:
             raise ValueError(
@@ -84,7 +85,7 @@ class DataFolder:
         names = self.layout.split_names(split)
         for name in names:
             if name not in self._annotations:
-                self._annotations[name] = parse_annotations(self.annotations(name))
+                self._annotations[name] = read_annotations(self.annotations(name))
         parts = [self._annotations[name] for name in names]
         return join_annotations(parts, self.annotation_files(split))
 

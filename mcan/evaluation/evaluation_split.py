@@ -21,6 +21,7 @@ from data.vqa.questions import Annotation, Questions, keep_annotations
 from mcan.evaluation.trained_model import TrainedModel
 from mcan.runtime.distributed import World
 from mcan.runtime.loader_threads import choose_loader_threads
+from mcan.runtime.memory import explain_batch
 from mcan.runtime.settings import EVALUATION_BATCH_SIZE, Runtime
 
 
@@ -153,12 +154,13 @@ def iterate_split(
         world.size,
         runtime.mixing,
     )
-    with tqdm(
+    bar = tqdm(
         total=sum(len(each.rows) for each in micro_batches),
         desc="answering",
         unit="question",
         disable=not (runtime.show_progress and world.is_first),
-    ) as bar:
+    )
+    with bar, explain_batch(batch_size):  # where copies of batches do not fit
         for batch in copy_ahead(loader.iterate(micro_batches), world.device):
             yield batch
             bar.update(len(batch.question_ids))

@@ -1,7 +1,7 @@
 """The metrics of an answered split: each is one function from answers and annotations to values."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,11 +87,18 @@ def sparsity(answered: AnsweredSplit) -> dict[str, Any]:
     return {name: round(mean, 4) for name, mean in means.items() if not math.isnan(mean)}
 
 
+@register_metric("perplexity")
+def perplexity(answered: AnsweredSplit) -> dict[str, Any]:
+    """Over how many cells attention is spread: the median of its weights' perplexity."""
+    median = float(answered.predictions.perplexity.double().median())
+    return {} if math.isnan(median) else {"perplexity": round(median, 2)}
+
+
 @register_metric("objects")
 def by_objects(answered: AnsweredSplit) -> dict[str, Any]:
     """Accuracy and K* by the number of objects that decide the answer, where that is known."""
     groups = group_rows(
-        answered, {n: OBJECTS[min(2, each.num_objects)] for n, each in answered.metadata.items()}
+        answered, {n: OBJECTS[min(2, number)] for n, number in count_objects(answered).items()}
     )
     if not groups:
         return {}
@@ -110,6 +117,22 @@ def by_template(answered: AnsweredSplit) -> dict[str, Any]:
     """The accuracy by question template, in percent, where the dataset has templates."""
     groups = group_rows(answered, {n: each.template for n, each in answered.metadata.items()})
     return {"accuracy_by_template": average_groups(answered, groups)} if groups else {}
+
+
+def count_objects(answered: AnsweredSplit) -> dict[int, int]:
+    """By question id, the objects that decide it: its metadata's, or else those it has counted."""
+    if answered.metadata:
+        return {n: each.num_objects for n, each in answered.metadata.items()}
+    return counted_objects(answered.annotations)
+
+
+def counted_objects(annotations: Iterable[Annotation]) -> dict[int, int]:
+    """By id of the questions that count ("how many"), the number that most people gave."""
+    return {
+        each.question_id: int(each.multiple_choice_answer)
+        for each in annotations
+        if each.question_type.startswith("how many") and each.multiple_choice_answer.isdecimal()
+    }
 
 
 def group_rows(answered: AnsweredSplit, group_of: Mapping[int, str]) -> dict[str, list[int]]:

@@ -13,6 +13,7 @@ from attention import AttentionOutput, Density, Grid, Head
 from data.batching.batch import Batch
 from mcan.network.model import MCAN
 from mcan.runtime.distributed import World
+from mcan.runtime.memory import explain_batch
 from mcan.runtime.precision import autocast_to
 
 LATTICE = 64  # points per side of the image at which a density is looked at
@@ -28,7 +29,10 @@ class Predictions:
     probabilities: Tensor  # (Q,) float32, of that answer
     num_components: Tensor  # (Q,) int64: K*; 0 for discrete attention and for an ensemble
     num_collapsed: Tensor  # (Q,) int64: components whose covariance has collapsed
-    # (Q,) float32, NaN for heads whose weights or densities are never zero, and for an ensemble:
+    perplexity: (
+        Tensor  # (Q,) float32: over how many cells the weights are spread; NaN for an ensemble
+    )
+    # (Q,) float32, NaN for heads whose weights or densities are never zero:
     zero_weight_share: Tensor  # of the real cells those whose weight is exactly 0
     outside_support_share: Tensor  # of the image, where the density is 0
 
@@ -57,6 +61,7 @@ def answer_batch(model: MCAN, batch: Batch, world: World, dtype: torch.dtype) ->
         best.indices,
         best.values.sigmoid(),
         *components_in_use(attended),
+        weight_perplexity(attended.weights),
         share_zero_weights(model.pool_image.head, attended, grid),
         share_outside_support(attended),
     )
@@ -74,7 +79,8 @@ def answer_ensemble(
     best = (total / len(models)).max(1)  # type: ignore[union-attr]
     none = torch.zeros_like(batch.question_ids)
     undefined = torch.full((len(none),), torch.nan)
-    return batch.question_ids, best.indices, best.values.float(), none, none, undefined, undefined
+    about_attention = (none, none, undefined, undefined, undefined)
+    return batch.question_ids, best.indices, best.values.float(), *about_attention
 
 
 def attend(
@@ -85,7 +91,7 @@ def attend(
     features = batch.features.to(world.device, non_blocking=True)
     grid = Grid.of(batch.question_sizes(), device=world.device)
     tokens = batch.tokens.to(world.device, non_blocking=True)
-    with autocast_to(dtype, world.device):
+    with explain_batch(len(batch.tokens)), autocast_to(dtype, world.device):
         return model.attend(
             features,
             grid,
@@ -116,6 +122,11 @@ def count_collapsed(mixture: Density) -> Tensor:
     number = torch.arange(sigma.shape[2], device=sigma.device)
     in_use = number < mixture.num_components[..., None]
     return ((determinant < COLLAPSED) & in_use).sum(-1)
+
+
+def weight_perplexity(weights: Tensor) -> Tensor:
+    """(b,) float32: exp of the entropy of the weights (b, L), from 1 to the number of cells."""
+    return torch.special.entr(weights).sum(1).exp().float()
 
 
 def share_zero_weights(head: Head, attended: AttentionOutput, grid: Grid) -> Tensor:

@@ -12,7 +12,13 @@ SPARSITY = {
     "zero_weight_share": "{unit}s of weight 0",
     "outside_support_share": "image outside the support",
 }
-SHOWN_ELSEWHERE = ("accuracy", "collapsed_share", *SPARSITY, "validation_questions_per_second")
+SHOWN_ELSEWHERE = (
+    "accuracy",
+    "collapsed_share",
+    "perplexity",
+    *SPARSITY,
+    "validation_questions_per_second",
+)
 
 
 def describe_evaluated(trained: TrainedModel, split: EvaluationSplit) -> dict[str, Any]:
@@ -57,6 +63,8 @@ def format_groups(metrics: Mapping[str, Any], unit: str) -> str:
     else:
         by_objects = metrics.get("accuracy_by_objects", {})
         lines += [f"{name:18}{accuracy:9.2f}" for name, accuracy in by_objects.items()]
+    if "perplexity" in metrics:
+        lines += [f"perplexity of the weights (median): {metrics['perplexity']:.1f} {unit}s"]
     shown = [(label, metrics[name]) for name, label in SPARSITY.items() if name in metrics]
     lines += [f"{label.format(unit=unit)}: {100 * share:.2f} %" for label, share in shown]
     return "\n".join(lines)

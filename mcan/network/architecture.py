@@ -23,6 +23,7 @@ class Architecture:
     pooling: Count = 512
     output: Count = 1024
     dropout: Annotated[float, ">= 0 and < 1"] = 0.1
+    pca: Annotated[int, ">= 0"] = 0
 
     def __post_init__(self) -> None:
         if self.hidden % self.num_heads:
@@ -34,9 +35,13 @@ class Architecture:
 def build_model(
     architecture: Architecture, head: Head, *, num_words: int, num_answers: int, num_features: int
 ) -> MCAN:
-    """The network for the data's numbers of words, answers and features per cell."""
+    """The network for the data's numbers of words, answers and features per cell.
+
+    Features that are no more than the principal components asked for are taken as they are.
+    """
     chosen = {each.name: getattr(architecture, each.name) for each in fields(Architecture)}
     dropout = chosen.pop("dropout")
+    chosen["pca"] = architecture.pca if architecture.pca < num_features else 0
     return MCAN(Sizes(num_words, num_answers, num_features, **chosen), head, dropout)
 
 
@@ -55,7 +60,9 @@ def infer_sizes(weights: Mapping[str, Tensor], num_heads: int) -> Sizes:
     """Every size of the network but the number of heads, which leaves no trace in the weights."""
     try:
         words, embedding = weights["embedding.weight"].shape
-        hidden, features = weights["project_features.weight"].shape
+        hidden, inputs = weights["project_features.weight"].shape
+        reduction = weights.get("pca.weight")  # (pca, features)
+        pca, features = (0, inputs) if reduction is None else reduction.shape
         answers, output = weights["classify.weight"].shape
         glimpses, pooling = weights["pool_image.score_network.score.weight"].shape
     except (KeyError, ValueError) as error:
@@ -63,5 +70,5 @@ def infer_sizes(weights: Mapping[str, Tensor], num_heads: int) -> Sizes:
     if glimpses != 1:
         raise ValueError(f"this MCAN has {glimpses} glimpses per pooling; only one is supported")
     layers = len({name.split(".")[1] for name in weights if name.startswith("encoder.")})
-    sizes = words, answers, features, embedding, hidden, layers, num_heads, pooling, output
+    sizes = words, answers, features, embedding, hidden, layers, num_heads, pooling, output, pca
     return Sizes(*sizes)

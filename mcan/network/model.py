@@ -27,6 +27,7 @@ class Sizes:
     num_heads: int = 8
     pooling: int = 512
     output: int = 1024
+    pca: int = 0  # principal components of the features that are learnt from; 0: the features
 
 
 class MCAN(nn.Module):
@@ -38,7 +39,9 @@ class MCAN(nn.Module):
         hidden, heads = sizes.hidden, sizes.num_heads
         self.embedding = nn.Embedding(sizes.num_words, sizes.embedding)
         self.lstm = nn.LSTM(sizes.embedding, hidden, batch_first=True)
-        self.project_features = nn.Linear(sizes.num_features, hidden)
+        if sizes.pca:  # fitted to the features once, before training
+            self.pca = nn.Linear(sizes.num_features, sizes.pca).requires_grad_(False)
+        self.project_features = nn.Linear(sizes.pca or sizes.num_features, hidden)
         layers = range(sizes.num_layers)
         self.encoder = nn.ModuleList(SelfAttentionLayer(hidden, heads, dropout) for _ in layers)
         self.decoder = nn.ModuleList(GuidedAttentionLayer(hidden, heads, dropout) for _ in layers)
@@ -84,11 +87,16 @@ class MCAN(nn.Module):
         is_word = mask_words(tokens)  # (B, T)
         word_mask = as_attention_mask(is_word)
         words = self.encode(tokens, word_mask)  # (B, T, H)
-        cells = self.project_features(features.to(self.project_features.weight.dtype))
+        cells = self.project(features)
         grid = grid.to(cells.device)
         cells = self.decode(cells, words, grid, word_mask, image_index, device_index)  # (B, L, H)
         attended = self.pool_image(cells, grid, num_components, step)
         return self.pool_question(words, is_word), attended
+
+    def project(self, features: Tensor) -> Tensor:
+        """features (images, L, F) -> (images, L, H)."""
+        features = features.to(self.project_features.weight.dtype)
+        return self.project_features(self.pca(features) if self.sizes.pca else features)
 
     def encode(self, tokens: Tensor, word_mask: Tensor) -> Tensor:
         """tokens (B, T) -> (B, T, H)."""

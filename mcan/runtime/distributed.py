@@ -118,13 +118,20 @@ def open_world(device: str | None, timeout_minutes: float) -> Iterator[World]:
     try:
         yield world
     except BaseException as error:
-        traceback.clear_frames(error.__traceback__)  # whose variables may hold the group
+        clear_frames(error)  # whose variables may hold the group
         is_gloo = isinstance(error, RuntimeError) and "gloo" in str(error)
         if not (is_gloo or isinstance(error, dist.DistError)):
             raise
         raise ConnectionAbortedError(describe_failure(world, str(error))) from error
     finally:
         leave_world()
+
+
+def clear_frames(error: BaseException | None) -> None:
+    """Let go of the variables of the functions that an error, or one before it, has left."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
 
 
 def describe_failure(world: World, message: str) -> str:

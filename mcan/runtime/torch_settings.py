@@ -12,6 +12,7 @@ from mcan.runtime.settings import Runtime
 
 # of glibc's mallopt, which knows no names at run time
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3
+NARROW = 64  # hidden width of a network up to which one thread is as fast as several
 
 
 def set_up_torch(runtime: Runtime) -> None:
@@ -27,6 +28,16 @@ def set_up_torch(runtime: Runtime) -> None:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # else torch refuses products
         torch.use_deterministic_algorithms(True)
         torch.backends.cudnn.benchmark = False
+
+
+def choose_num_threads(runtime: Runtime, hidden: int, before: int | None) -> int:
+    """Torch's threads in a training run on a CPU: as set, as the run had before, or by its width.
+
+    Threads wait for each other at every operation. Those of a narrow network are so short that
+    more threads gain little, and beside another program the waiting takes most of the time. The
+    bits of a result depend on the number, so a run keeps it.
+    """
+    return runtime.num_threads or before or (1 if hidden <= NARROW else torch.get_num_threads())
 
 
 def keep_memory() -> None:

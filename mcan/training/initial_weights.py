@@ -1,6 +1,7 @@
 """What a run's weights start from: its checkpoint, another model's, or what is known beforehand.
 
-Word vectors are known of the words, frequencies of the answers; the rest is random.
+Word vectors are known of the words, principal components of the features, frequencies of the
+answers; the rest is random.
 """
 
 from pathlib import Path
@@ -10,6 +11,8 @@ import numpy as np
 import torch
 
 from data.batching.examples import Examples
+from data.batching.loader import Loader
+from data.features.pca import fit_pca
 from data.text.embeddings import load_embeddings
 from data.text.word_lists import Words
 from mcan.checkpoint import load_checkpoint
@@ -25,7 +28,7 @@ def start_weights(
     model: MCAN,
     settings: TrainingSettings,
     words: Words,
-    examples: Examples,
+    loader: Loader,
     checkpoint: dict[str, Any] | None,
     world: World,
 ) -> None:
@@ -45,8 +48,10 @@ def start_weights(
     else:
         if settings.word_vectors:
             start_embeddings(model, settings.word_vectors, words, settings.seed, world)
+        if model.sizes.pca:
+            start_pca(model, loader, world)
         if settings.answer_prior:
-            start_classifier(model, examples)
+            start_classifier(model, loader.examples)
 
 
 def start_embeddings(model: MCAN, glove: str, words: Words, seed: int, world: World) -> None:
@@ -67,6 +72,20 @@ def start_embeddings(model: MCAN, glove: str, words: Words, seed: int, world: Wo
             f"model.embedding={width}"
         )
     set_embeddings(model, embeddings.matrix)
+
+
+def start_pca(model: MCAN, loader: Loader, world: World) -> None:
+    """The principal components of the training images' features."""
+    fitted = fit_pca(loader.stores, loader.examples.image_ids, model.sizes.pca)
+    with torch.no_grad():
+        model.pca.weight.copy_(fitted.directions)
+        model.pca.bias.copy_(-fitted.directions @ fitted.mean)
+    if world.is_first:
+        print(
+            f"{model.sizes.pca} principal components have {100 * fitted.explained:.0f} % of the "
+            f"variance of {model.sizes.num_features} features",
+            flush=True,
+        )
 
 
 def start_classifier(model: MCAN, examples: Examples) -> None:

@@ -1,5 +1,7 @@
 """The training loop: epochs of steps, validation, checkpoints; resumable at any step."""
 
+import contextlib
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -13,6 +15,7 @@ from mcan.evaluation.evaluator import evaluate_split
 from mcan.evaluation.metric_names import rename_old_metrics
 from mcan.head_schedule import ScheduledHead
 from mcan.network.model import MCAN
+from mcan.runtime.memory import explain_shortage
 from mcan.runtime.stop_request import StoppedOnRequestError, StopRequest
 from mcan.training.learning_rate import build_rate
 from mcan.training.run_folder import RunFolder
@@ -69,7 +72,8 @@ class TrainingRun:
         """Train to the end; the metrics of all epochs."""
         with StopRequest() as stop:
             while self.progress.epoch <= self.settings.optim.epochs:
-                self.train_epoch(stop)
+                with self._explain_shortage():
+                    self.train_epoch(stop)
                 self.finish_epoch(stop)
         return self.lines
 
@@ -182,6 +186,13 @@ class TrainingRun:
         self._save(self.progress)
         self.stepper.world.barrier()
         raise StoppedOnRequestError
+
+    def _explain_shortage(self) -> contextlib.AbstractContextManager[None]:
+        slices = self.stepper.world.size * self.data.num_micro_batches
+        return explain_shortage(
+            math.ceil(self.settings.optim.batch_size / slices),
+            f"runtime.micro_batches={2 * self.data.num_micro_batches}",
+        )
 
     def _is_checkpoint_due(self) -> bool:
         elapsed = time.monotonic() - self._last_saved

@@ -1,7 +1,9 @@
 """A training run put together from its settings: data, model, optimizer, validation, trackers."""
 
 from dataclasses import replace
+from typing import Any
 
+import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -16,6 +18,7 @@ from mcan.runtime.code_version import find_commit
 from mcan.runtime.compilation import compile_layers
 from mcan.runtime.distributed import World
 from mcan.runtime.precision import choose_dtype
+from mcan.runtime.torch_settings import choose_num_threads
 from mcan.training.initial_weights import start_weights
 from mcan.training.loop import TrainingRun
 from mcan.training.run_folder import RunFolder
@@ -52,7 +55,8 @@ def build_run(
     )
     check_positions(model, head.options["name"], data.loader.stores)
     checkpoint = world.broadcast(run_folder.latest() if run_folder is not None else None)
-    start_weights(model, settings, words, data.loader.examples, checkpoint, world)
+    use_threads(settings, checkpoint, world)
+    start_weights(model, settings, words, data.loader, checkpoint, world)
     model.to(world.device)
     optimizer = make_optimizer(model, optim.betas, optim.epsilon)
     dtype = choose_dtype(runtime.precision, world.device)
@@ -63,6 +67,7 @@ def build_run(
         "sizes": vars(model.sizes),
         "attention": head.options,
         "train_split": settings.train_split,
+        "num_threads": torch.get_num_threads(),
         "manifest": data.manifest.dump(),
         "commit": find_commit() if world.is_first else "",  # the first process writes
         **words.state(),
@@ -73,6 +78,19 @@ def build_run(
     if run_folder is not None:
         run.trackers = track(run, run_folder)
     return run
+
+
+def use_threads(
+    settings: TrainingSettings, checkpoint: dict[str, Any] | None, world: World
+) -> None:
+    """Set torch's threads on a CPU, and say how many where the run was not told."""
+    if world.device.type != "cpu":
+        return
+    before = (checkpoint or {}).get("num_threads")
+    number = choose_num_threads(settings.runtime, settings.model.hidden, before)
+    torch.set_num_threads(number)
+    if world.is_first and settings.runtime.num_threads is None:
+        print(f"threads of torch: {number}", flush=True)
 
 
 def open_validation(

@@ -28,11 +28,13 @@ def check_same_settings(now: Mapping[str, Any], before: Mapping[str, Any]) -> No
 
 
 def complete(name: str, setting: Any) -> Any:
-    """A setting with what older runs do without: options of head and batches, the rate's name."""
+    """A setting with what older runs do without: options of head, model and batches."""
     if name == "attention" and setting["name"] in attention.available():
         return complete_options(**setting)
     if name == "optim" and "rate" in setting:
         return {"share_images": False, **setting, "rate": with_name(setting["rate"])}
+    if name == "model":
+        return {"pca": 0, **setting}
     return setting
 
 

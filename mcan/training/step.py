@@ -143,6 +143,5 @@ class Stepper:
 def make_optimizer(model: nn.Module, betas: Sequence[float], epsilon: float) -> torch.optim.Adam:
     """Adam in one fused kernel; the learning rate is set at every step."""
     first, second = betas
-    return torch.optim.Adam(
-        model.parameters(), lr=0.0, betas=(first, second), eps=epsilon, fused=True
-    )
+    trained = [each for each in model.parameters() if each.requires_grad]
+    return torch.optim.Adam(trained, lr=0.0, betas=(first, second), eps=epsilon, fused=True)

@@ -23,9 +23,9 @@ def summarise(lines: Sequence[Mapping[str, Any]], question_only: Scores) -> str:
     ]
     table = [f"{'validation accuracy':<22}{'model':>8}{'question only':>16}"]
     table += [f"  {name:<20}{model:8.2f}{guess:16.2f}" for name, model, guess in rows]
-    if "component_shares" in last:
-        shares = format_shares(last["component_shares"])
-        table.append(f"number of components K* = 1, 2, …: {shares}")
+    shares = last.get("component_shares", ())
+    if len(shares) > 1:
+        table.append(f"number of components K* = 1, 2, …: {format_shares(shares)}")
     if best["accuracy"] > last["accuracy"]:
         table.append(f"best.pt is of epoch {best['epoch']}: {best['accuracy']:.2f}")
     if "limit_batches" in last:

@@ -31,6 +31,7 @@ from scripts.cli.overrides import (
 )
 from scripts.cli.terminal import ignore_closed_terminal, shorten_warnings
 from scripts.cluster.exit_status import count_restarts, leave_exit_status, read_exit_status
+from scripts.cluster.parent import stop_with_parent
 
 CRASHED, USER_ERROR, INTERRUPTED = 1, 2, 130  # exit codes
 Schema = TypeVar("Schema")
@@ -45,6 +46,7 @@ class Command(Configuration[Schema]):
 
     def __call__(self) -> None:
         """Show what a flag asks for; else check the command line, then start the job or jobs."""
+        stop_with_parent()
         name_fatal_signals()
         shorten_warnings()
         status = read_exit_status() if count_restarts() else None
@@ -108,8 +110,12 @@ class Command(Configuration[Schema]):
             self.run(self.read(job.job.config_name, config, dict(job.runtime.choices)))
         except ConnectionAbortedError as error:
             # another process was lost: a crash, no mistake, so that it may be tried again
-            print(f"error: {describe(error)}", file=sys.stderr)
+            _, cause = read_exit_status() or (0, "")
+            if not cause:
+                print(f"error: {describe(error)}", file=sys.stderr)
             sys.exit(CRASHED)
+        except MemoryError as error:
+            fail(error, CRASHED)
         except (ValueError, OSError, OmegaConfBaseException) as error:
             fail(error)
         except SystemExit as stop:
@@ -152,13 +158,13 @@ def name_fatal_signals() -> None:
         faulthandler.enable(sys.__stderr__)
 
 
-def fail(error: Exception) -> NoReturn:
-    """End with one sentence and exit code 2; HYDRA_FULL_ERROR=1 shows where it came from."""
+def fail(error: Exception, code: int = USER_ERROR) -> NoReturn:
+    """End with one sentence and an exit code; HYDRA_FULL_ERROR=1 shows where it came from."""
     if os.environ.get("HYDRA_FULL_ERROR") == "1":
         raise error
-    if not leave_exit_status(USER_ERROR, f"error: {describe(error)}"):
+    if not leave_exit_status(code, f"error: {describe(error)}"):
         print(f"error: {describe(error)}", file=sys.stderr)
-    sys.exit(USER_ERROR)
+    sys.exit(code)
 
 
 def describe(error: Exception) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 from mcan.runtime.stop_request import ASKED, PREEMPTED
+from scripts.cluster.parent import name_parent
 
 
 @contextlib.contextmanager
@@ -48,6 +49,7 @@ def run_child(arguments: Sequence[str], log: Path) -> tuple[int, list[int]]:
         [sys.executable, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        env=name_parent(),
         start_new_session=True,
     )
     with forward_signals(forward) as received:

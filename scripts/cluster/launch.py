@@ -23,6 +23,7 @@ from scripts.cli.flags import list_flags, starts_nothing
 from scripts.cli.overrides import list_combinations
 from scripts.cluster.child_process import forward_signals
 from scripts.cluster.exit_status import FILE, leave_exit_status, read_exit_status
+from scripts.cluster.parent import VARIABLE, name_parent, stop_with_parent
 from scripts.cluster.slurm import REQUEUE_ON, requeue
 
 SECONDS_TO_END = 30  # of the others when one process has crashed; then they are killed
@@ -37,6 +38,7 @@ class Arguments(argparse.ArgumentParser):
 
 def main() -> None:
     """Start the processes, and end with one sentence and their exit code."""
+    stop_with_parent()
     options = parse(sys.argv[1:])
     command: Command[Any] = importlib.import_module(options.module).main
     try:
@@ -60,10 +62,10 @@ def main() -> None:
 def launch(options: argparse.Namespace, words: list[str], max_restarts: int) -> None:
     """Run the processes of one job; unless all is well, this process ends as they did."""
     with tempfile.TemporaryDirectory() as folder:
-        os.environ[FILE] = str(Path(folder, "exit_status"))
+        os.environ.update(name_parent({FILE: str(Path(folder, "exit_status"))}))
         with forward_signals(signal_children) as received:
             code, sentence = run(options, words, max_restarts)
-        del os.environ[FILE]
+        del os.environ[FILE], os.environ[VARIABLE]
     if sentence:
         print(sentence, file=sys.stderr)
     if code == PREEMPTED and options.requeue and REQUEUE_ON in received:

@@ -5,6 +5,7 @@ python -m scripts.demo checkpoint=runs/<name> port=7860
 
 import importlib.util
 import os
+import secrets
 import signal
 import sys
 import tempfile
@@ -25,7 +26,7 @@ TERMINATED = 143  # exit code
 NO_TELEMETRY = {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_DISABLE_TELEMETRY": "1"}
 
 
-@command("demo")
+@command("demo", literal=("token",))
 def main(settings: Demo) -> None:
     """Load the first model, make the page, serve it until interrupted."""
     if not is_installed("gradio"):
@@ -52,9 +53,19 @@ def main(settings: Demo) -> None:
         from scripts.demo.server import make_app, serve
 
         page = Page(models, find_examples(settings, first, Path(folder) / "examples"))
-        app = make_app(page, settings.upload_megabytes)
-        print(f"open http://{HOST}:{port.getsockname()[1]} in a browser; Ctrl-C ends", flush=True)
+        token = choose_token(settings.token)
+        app = make_app(page, settings.upload_megabytes, token)
+        address = f"http://{HOST}:{port.getsockname()[1]}/" + (f"?token={token}" if token else "")
+        print(f"open {address} in a browser; Ctrl-C ends", flush=True)
         serve(app, port)
+
+
+def choose_token(setting: str) -> str | None:
+    """What a visitor must know; None: nothing."""
+    if setting == "none":
+        print("token=none: every user of this machine can open the page", flush=True)
+        return None
+    return secrets.token_urlsafe() if setting == "auto" else setting
 
 
 def is_installed(package: str) -> bool:

@@ -11,6 +11,7 @@ def open_port(port: int) -> socket.socket:
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind((HOST, port))
+        taken.listen()  # till then, others could bind it too, and be told the token
     except (OSError, OverflowError) as error:
         taken.close()
         reason = getattr(error, "strerror", None) or error

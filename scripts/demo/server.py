@@ -10,6 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from scripts.demo.access import Access
 from scripts.demo.page import Page
 from scripts.demo.port import HOST
 
@@ -28,10 +29,12 @@ HEADERS = [  # of every response: with them a browser loads nothing from elsewhe
 ]
 
 
-def make_app(page: Page, upload_megabytes: int) -> FastAPI:
-    """The page as an application, without what else Gradio offers."""
+def make_app(page: Page, upload_megabytes: int, token: str | None) -> FastAPI:
+    """The page as an application, without what else Gradio offers; None: for everyone."""
     undocumented: dict[str, Any] = {"docs_url": None, "redoc_url": None, "openapi_url": None}
     app = FastAPI(**undocumented)
+    if token is not None:
+        app.add_middleware(Access, token=token)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])
     page.blocks.state_session_capacity = MOST_SESSIONS
     page.blocks.queue(api_open=False)

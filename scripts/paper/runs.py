@@ -1,5 +1,6 @@
 """The training runs that a report needs: which they are, which are there, how the others start."""
 
+import os
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from mcan.training.run_folder import read_metrics
 from scripts.cli.command import read_words
 from scripts.cli.composition import Configuration
 from scripts.cluster.launch import launch_arguments
+from scripts.cluster.parent import name_parent
 from scripts.cluster.shares import list_gpus, share_environment, share_gpus
 
 HEADS = ("discrete", "unimodal", "multimodal")
@@ -168,8 +170,8 @@ def train_together(runs: Sequence[Run], num_processes: int, parallel: int) -> No
             if waiting and free and prepared:
                 run, share = waiting.popleft(), free.popleft()
                 words = [sys.executable, *run.start_arguments(num_processes)]
-                environment = share_environment(share, parallel) if parallel > 1 else None
-                training[run] = subprocess.Popen(words, env=environment), share
+                environment = share_environment(share, parallel) if parallel > 1 else os.environ
+                training[run] = subprocess.Popen(words, env=name_parent(environment)), share
             time.sleep(POLL)
             for run, (process, share) in [*training.items()]:
                 if process.poll() is not None:
@@ -185,7 +187,8 @@ def train_together(runs: Sequence[Run], num_processes: int, parallel: int) -> No
 
 def call(arguments: Sequence[str], what: str) -> None:
     """Run a command of this project to its end; it prints itself what went wrong."""
-    check_ended(what, subprocess.run([sys.executable, *arguments], check=False).returncode)
+    words = [sys.executable, *arguments]
+    check_ended(what, subprocess.run(words, env=name_parent(), check=False).returncode)
 
 
 def check_ended(what: str, code: int) -> None:

@@ -10,6 +10,7 @@ from configs.schema.training import SweepJob
 from mcan.runtime.stop_request import PREEMPTED
 from scripts.cli.command import command
 from scripts.cli.settings import TRAINING_ALONE
+from scripts.cli.terminal import ignore_closed_terminal
 from scripts.cluster.child_process import find_last_message, run_child
 from scripts.cluster.launch import launch_arguments
 from scripts.cluster.slurm import REQUEUE_ON, requeue
@@ -32,6 +33,7 @@ PASSED_ON = ("modules=", "runtime.", "runtime=", "--config-dir=")  # from traini
 @command("sweep_job")
 def main(settings: SweepJob) -> None:
     """Do what is left of the job; a failure is recorded, and the other jobs go on."""
+    ignore_closed_terminal()  # that of a sweep that is gone: the record is still written
     plan = load_plan(Path(settings.sweep))
     (job,) = (job for job in plan.jobs if job.name == settings.job)
     if is_done(plan, job):

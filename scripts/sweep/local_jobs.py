@@ -13,6 +13,7 @@ from data.io.atomic_files import read_json
 from mcan.runtime.stop_request import PREEMPTED
 from scripts.cluster.child_process import forward_signals, run_child
 from scripts.cluster.launch import launch_arguments
+from scripts.cluster.parent import name_parent
 from scripts.cluster.shares import share_environment
 from scripts.sweep.launchers import job_arguments, multirun
 from scripts.sweep.plan import Job, Plan
@@ -70,7 +71,7 @@ def start(
         [sys.executable, *job_arguments(plan, job)],
         stdout=subprocess.DEVNULL,
         stderr=errors,
-        env=share_environment(share, num_processes),
+        env=name_parent(share_environment(share, num_processes)),
         start_new_session=True,  # Ctrl-C reaches it once, from here
     )
 

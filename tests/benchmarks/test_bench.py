@@ -58,7 +58,10 @@ def test_the_table_is_markdown_and_the_page_has_a_place_for_it():
     ("words", "message"),
     [
         (["parts=[tails]"], "there is no part 'tails' to measure; there are loading, scoring"),
-        (["toy=true", "document=true"], "which needs all parts, and not toy=true"),
+        (
+            ["toy=true", "document=true"],
+            "which needs all parts, or parts=[scale], and not toy=true",
+        ),
     ],
 )
 def test_mistakes_are_said_in_a_sentence(words, message, tmp_path):

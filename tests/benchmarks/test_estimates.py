@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from benchmarks import estimates
-from benchmarks.estimates import PAPER, StepFigures, compare, find_gpu, measure_steps
+from benchmarks.parts import estimates
+from benchmarks.parts.estimates import PAPER, StepFigures, compare, find_gpu, measure_steps
 from mcan.cost.hours import GPUS
 from scripts.bench import TOY_STEPS
 from scripts.cost import count_run, main

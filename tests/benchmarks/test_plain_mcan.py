@@ -8,7 +8,7 @@ import torch
 
 import mcan
 from attention import Grid
-from benchmarks.evaluation import make_evaluations
+from benchmarks.parts.evaluation import make_evaluations
 from benchmarks.reference.plain_mcan import PlainMCAN
 from mcan.network.model import Sizes
 

@@ -107,6 +107,7 @@ def test_the_best_checkpoint_gives_the_answers_and_the_report_it_gave(here, name
     found = read_json(now / "val.json")
     # options that the run was not given are new there, with their defaults
     found["attention"] = {option: found["attention"][option] for option in wanted["attention"]}
+    assert found.pop("perplexity") > 1  # new too
     assert without_times(found) == without_times(wanted)
 
 

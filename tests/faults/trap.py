@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from mcan.evaluation import evaluation_split
+from mcan.network.model import MCAN
 from mcan.runtime.stop_request import StopRequest
 from mcan.training import run_folder
 from mcan.training.loop import TrainingRun
@@ -80,12 +81,21 @@ def pause() -> None:
     time.sleep(LONG)
 
 
+def run_out_of_memory() -> None:
+    """Fail as torch does; there is no GPU to fill."""
+    raise torch.OutOfMemoryError(
+        "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 15.77 GiB "
+        "of which 1.21 GiB is free.\nSee documentation for Memory Management"
+    )
+
+
 ACTIONS: dict[str, Callable[[], None]] = {
     "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "freeze": lambda: os.kill(os.getpid(), signal.SIGSTOP),
     "hold": hold,
     "pause": pause,
     "read-only": make_read_only,
+    "out of memory": run_out_of_memory,
 }
 
 
@@ -113,6 +123,11 @@ def follow_batches(batches: Iterable[Any]) -> Iterator[Any]:
     for batch in batches:
         reach(moments.IN_VALIDATION)
         yield batch
+
+
+def before_attending(model: MCAN, *_: object, **__: object) -> None:
+    if not model.training:
+        reach(moments.IN_ANSWERING)
 
 
 def cut_in_half(content: object, file: Any, **_: object) -> None:
@@ -157,6 +172,7 @@ around(StopRequest, "_remember", after=follow_request)
 around(Stepper, "step", before=follow_steps)
 around(TrainingRun, "restore", before=follow_restoring)
 around(Stepper, "_update", before=partial(reach, moments.IN_STEP))
+around(MCAN, "attend", before=before_attending)
 around(torch, "save", after=cut_in_half)
 around(os, "replace", before=before_renaming)
 around(run_folder, "link_checkpoint", before=partial(reach, moments.BETWEEN_NAMES))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from benchmarks.estimates import PAPER, compare, find_gpu, measure_steps
+from benchmarks.parts.estimates import PAPER, compare, find_gpu, measure_steps
 from mcan.runtime.precision import choose_dtype
 from scripts.bench import TOY_STEPS
 from scripts.cost import main

@@ -207,7 +207,7 @@ def test_discrete_attention_is_evaluated_without_components_beside_its_checkpoin
     assert set(report["accuracy_by_objects"]) == {"no object", "one object", "several objects"}
 
 
-def test_a_dataset_that_does_not_say_what_its_questions_rest_on_has_no_groups(
+def test_a_dataset_that_does_not_say_what_its_questions_rest_on_has_those_that_count(
     peaky_run, data, tmp_path
 ):
     (data.root / "shapes_metadata.json").unlink()
@@ -215,7 +215,14 @@ def test_a_dataset_that_does_not_say_what_its_questions_rest_on_has_no_groups(
     assert run_here(evaluate.main, *words)[0] == 0
     report = json.loads((tmp_path / "val.json").read_text())
     assert "component_counts" in report
-    assert not any("objects" in name or "template" in name for name in report)
+    assert not any("template" in name for name in report)
+    annotations = data.read_annotations("val")
+    counting = [each for each in annotations if each.question_type.startswith("how many")]
+    assert 0 < len(counting) < len(annotations)
+    by_objects = report["component_counts_by_objects"]
+    assert sum(map(sum, by_objects.values())) == len(counting)
+    none = [each for each in counting if each.multiple_choice_answer == "0"]
+    assert sum(by_objects.get("no object", [])) == len(none)
 
 
 def test_a_split_without_questions_names_those_there_are(tmp_path):

@@ -12,9 +12,13 @@ import torch
 from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from data.features.pca import fit_pca
+from data.features.store_set import open_stores
 from data.vqa.data_folder import DataFolder
 from data.vqa.question_only import score_question_only
 from mcan.checkpoint import load_checkpoint
+from mcan.evaluation.trained_model import load_trained
+from mcan.runtime import torch_settings
 from mcan.training.trackers.attention_samples import NUM_SAMPLES, PIXELS
 from scripts import train
 from tests.faults.runs import hold_in_step
@@ -235,6 +239,17 @@ def test_fine_tuning_starts_from_the_weights_of_another_head(words, runs, discre
     assert tuned["lines"][0]["component_counts"]
 
 
+def test_a_run_resumes_with_the_threads_it_began_with(words, runs, capsys, monkeypatch):
+    own = [*words, "name=threads", "optim.epochs=1"]
+    train_here([*own, "runtime.num_threads=1"])
+    assert load_checkpoint(runs / "threads" / "last.pt")["num_threads"] == 1
+    monkeypatch.setattr(torch_settings, "NARROW", 0)  # alone, it would take torch's default
+    capsys.readouterr()
+    train_here([*own, "runtime.num_threads=null", "optim.epochs=2", "resume=true"])
+    assert load_checkpoint(runs / "threads" / "last.pt")["num_threads"] == 1
+    assert "threads of torch: 1" in capsys.readouterr().out
+
+
 def test_with_the_answers_prior_a_run_begins_at_their_frequencies(words, runs, small_dataset):
     still = [*words, "optim.epochs=1", "optim.rate.peak=0", "answer_prior=true"]
     train_here([*still, "name=prior"])
@@ -249,8 +264,22 @@ def test_with_the_answers_prior_a_run_begins_at_their_frequencies(words, runs, s
         assert stored["model"]["classify.bias"][number].sigmoid() == pytest.approx(expected, 1e-5)
 
 
+def test_principal_components_are_those_of_the_training_images_and_stay_so(
+    words, runs, small_dataset
+):
+    train_here([*words, "model.pca=3", "name=reduced", "optim.epochs=1"])
+    model = load_trained(runs / "reduced").model
+    stores = open_stores(DataFolder(small_dataset).training_stores("train"))
+    fitted = fit_pca(stores, stores.image_ids, 3)
+    torch.testing.assert_close(model.pca.weight, fitted.directions)
+    torch.testing.assert_close(model.pca.bias, -fitted.directions @ fitted.mean)
+    assert model.project_features.in_features == 3
+    train_here([*words, "model.pca=100000", "name=unreduced", "optim.epochs=1"])
+    assert load_trained(runs / "unreduced").model.sizes.pca == 0
+
+
 def test_a_run_on_shared_images_is_resumed_to_the_same_bits(words, runs):
-    shared = [*words, "optim.share_images=true"]
+    shared = [*words, "optim.share_images=true", "model.pca=3"]
     train_here([*shared, "name=shared"])
     process = hold_in_step(
         [*shared, "name=shared_killed", AT_EVERY_STEP], runs / "shared_killed.trace", 6

@@ -1,3 +1,5 @@
+import os
+
 import h5py
 import numpy as np
 import pytest
@@ -12,8 +14,8 @@ from tests.data.features.sample_features import write_npz, write_sample
 REGIONS = {7: 10, 3: 4, 12: 10, 40: MOST_REGIONS}
 
 
-def assert_same(path, files):
-    with FeatureStore(path) as store:
+def assert_same(path, files, reader="mmap"):
+    with FeatureStore(path, reader) as store:
         assert store.image_ids.tolist() == sorted(files)
         for image_id, arrays in files.items():
             assert store.size(image_id) == (arrays["num_bbox"], 1)
@@ -29,11 +31,21 @@ def test_either_orientation_gives_a_row_and_a_relative_box_per_region(tmp_path, 
     files = write_npz(tmp_path / "npz", REGIONS, transposed=transposed, name=name)
     assert convert_regions(tmp_path / "npz", tmp_path / "a.h5", num_threads=2) == len(files)
     assert_same(tmp_path / "a.h5", files)
+    assert_same(tmp_path / "a.h5", files, "pread")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.h5", "npz"]
     report = verify_store(tmp_path / "a.h5")
     assert (report.manifest.cells, report.manifest.backbone) == ("regions", "bottom-up-attention")
     assert report.manifest.resize is None
     assert report.shapes == {(10, 1): 2, (4, 1): 1, (MOST_REGIONS, 1): 1}
+
+
+def test_boxes_of_a_truncated_store_are_an_error_of_pread(tmp_path):
+    write_npz(tmp_path / "npz", REGIONS)
+    convert_regions(tmp_path / "npz", tmp_path / "a.h5", num_threads=2)
+    with FeatureStore(tmp_path / "a.h5", "pread") as store:
+        os.truncate(tmp_path / "a.h5", 0)
+        with pytest.raises(ValueError, match=r"a\.h5 was truncated while in use"):
+            store.view_boxes(0)
 
 
 def test_any_hdf5_reader_finds_the_boxes_beside_the_rows(tmp_path):

@@ -85,6 +85,36 @@ def test_reading_by_pread_names_the_image_when_the_file_is_cut(sample):
             store.copy_rows(store.position(30), np.empty((6, 5), dtype=np.float16))
 
 
+@pytest.mark.parametrize(("kept", "problem"), [(40, "truncated"), (70, "changed")])
+def test_a_file_cut_in_the_middle_of_a_copy_by_pread_is_named(sample, monkeypatch, kept, problem):
+    """The third of its short reads finds less, or all of the image but not of the file."""
+    num_reads = 0
+
+    def read_little(descriptor, buffers, offset):
+        nonlocal num_reads
+        num_reads += 1
+        if num_reads == 3:
+            os.truncate(sample, start + kept)
+        return preadv(descriptor, [buffers[0][:16]], offset)
+
+    with FeatureStore(sample, reader="pread") as store:
+        place, preadv = store.position(7), os.preadv
+        start = store.header.data_offset + int(store.offsets[place]) * store.row_bytes
+        monkeypatch.setattr(os, "preadv", read_little)
+        with pytest.raises(ValueError, match=f"{sample} was {problem} while in use"):
+            store.copy_rows(place, np.empty((6, 5), dtype=np.float16))  # 60 bytes
+
+
+def test_a_file_rewritten_in_place_is_noticed_by_pread_at_the_next_image(sample):
+    with FeatureStore(sample, reader="pread") as store:
+        with open(sample, "r+b") as file:
+            file.seek(store.header.data_offset)
+            file.write(b"xx")
+        os.utime(sample, ns=(0, store.identity[3] + 1))
+        with pytest.raises(ValueError, match="was changed while in use"):
+            store.rows(7)
+
+
 def test_what_is_no_store_or_reader_is_named(tmp_path):
     with pytest.raises(ValueError, match="expected one of mmap, pread"):
         FeatureStore(tmp_path / "a.h5", reader="read")

@@ -171,13 +171,13 @@ def test_a_layout_that_is_unknown_or_taken_is_named(tmp_path):
         register_layout("vqa_v2", Layout(questions="q.json"))
 
 
-def test_a_file_is_parsed_once_until_it_is_released(tmp_path, monkeypatch):
+def test_a_file_is_read_once_until_it_is_released(tmp_path, monkeypatch):
     folder = fill_folder(tmp_path)
     parsed = []
-    for name in ("parse_questions", "parse_annotations"):
-        parse = getattr(data_folder, name)
+    for name in ("read_questions", "read_annotations"):
+        read = getattr(data_folder, name)
         monkeypatch.setattr(
-            data_folder, name, lambda path, parse=parse: parsed.append(path) or parse(path)
+            data_folder, name, lambda path, read=read: parsed.append(path) or read(path)
         )
     for split in ("train", "val", "train+val", "val"):
         assert len(folder.read_questions(split)) == len(folder.read_annotations(split))

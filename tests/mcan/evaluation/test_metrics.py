@@ -5,11 +5,13 @@ import json
 import pytest
 import torch
 
+from data.vqa.questions import Annotation
 from mcan.evaluation.metric_names import rename_old_metrics
 from mcan.evaluation.metrics import (
     METRICS,
     AnsweredSplit,
     compute_metrics,
+    count_objects,
     register_metric,
     sparsity,
 )
@@ -29,7 +31,7 @@ def test_sparsity_is_the_mean_over_questions_and_absent_where_it_is_not_defined(
     undefined = torch.full((4,), torch.nan)
     shares = torch.tensor([0.0, 0.5, 0.75, 1.0])
     columns = dict.fromkeys(["question_ids", "answers", "probabilities"])
-    columns |= dict.fromkeys(["num_components", "num_collapsed"])
+    columns |= dict.fromkeys(["num_components", "num_collapsed", "perplexity"])
     for zero, outside, expected in (
         (shares, undefined, {"zero_weight_share": 0.5625}),
         (undefined, shares / 3, {"outside_support_share": 0.1875}),
@@ -38,6 +40,15 @@ def test_sparsity_is_the_mean_over_questions_and_absent_where_it_is_not_defined(
         predictions = Predictions(**columns, zero_weight_share=zero, outside_support_share=outside)
         answered = AnsweredSplit(predictions, {}, [], None, {}, 1)
         assert sparsity(answered) == expected
+
+
+def test_a_question_that_counts_is_about_the_objects_it_counts():
+    rows = [("how many", "0"), ("how many people are", "12"), ("how many", "lots"), ("is", "1")]
+    annotations = [
+        Annotation(number, 1, question_type, "number", answer, (answer,) * 10)
+        for number, (question_type, answer) in enumerate(rows)
+    ]
+    assert count_objects(AnsweredSplit(None, {}, annotations, None, {}, 1)) == {0: 0, 1: 12}
 
 
 def test_a_line_of_metrics_with_older_names_is_read_under_the_new_ones():

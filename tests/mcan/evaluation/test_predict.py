@@ -1,5 +1,6 @@
 """Answers of one pass under every number of components, and answers of an ensemble."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -59,8 +60,8 @@ def choose(candidates, lam, k_max):
     selected = candidates.select(lam, k_max)
     names = ("answers", "probabilities", "num_collapsed")
     chosen = {n: getattr(candidates, n).gather(1, selected[:, None] - 1)[:, 0] for n in names}
-    sparsity = dict.fromkeys(("zero_weight_share", "outside_support_share"))
-    return Predictions(candidates.question_ids, num_components=selected, **chosen, **sparsity)
+    others = dict.fromkeys(("perplexity", "zero_weight_share", "outside_support_share"))
+    return Predictions(candidates.question_ids, num_components=selected, **chosen, **others)
 
 
 def assert_same_rows(one, other):
@@ -152,6 +153,20 @@ def make_mixed_batch():
     features = 3 * torch.randn(3, 121, 5, generator=generator)
     tokens = torch.randint(1, 12, (3, 4), generator=generator)
     return make_batch(features, tuple(GRIDS), tokens, torch.tensor([5, 6, 7]))
+
+
+@pytest.mark.parametrize("normaliser", ["softmax", "sparsemax"])
+def test_the_perplexity_is_the_number_of_cells_over_which_weights_are_spread(normaliser):
+    model, batch = build("discrete", normaliser=normaliser), make_mixed_batch()
+    _, attended = attend(model, batch, ALONE, torch.float32)
+    found = predict(model, [batch], ALONE, torch.float32).perplexity
+    rows = [[weight for weight in row if weight > 0] for row in attended.weights.tolist()]
+    expected = [math.prod(weight**-weight for weight in row) for row in rows]
+    assert found.tolist() == pytest.approx(expected, rel=1e-5)
+    score = model.pool_image.score_network.score
+    torch.nn.init.zeros_(score.weight)
+    even = predict(model, [batch], ALONE, torch.float32).perplexity
+    assert even.tolist() == pytest.approx([height * width for height, width in GRIDS], rel=1e-5)
 
 
 @pytest.mark.parametrize("normaliser", ["entmax15", "sparsemax"])

@@ -156,10 +156,6 @@ def test_a_released_checkpoint_has_no_state_of_the_run(run):
     content = load_checkpoint(folder / "best.pt")
     released = strip_run_state(content)
     gone = content.keys() - released.keys()
-    assert gone == {
-        "kind",
-        "format",
-        "optimizer",
-        "scaler",
-    }  # kind and format are those of every checkpoint
+    # kind and format are those of every checkpoint
+    assert gone == {"kind", "format", "optimizer", "scaler", "num_threads"}
     assert released["progress"] == {"epoch": 2, "step": 0}

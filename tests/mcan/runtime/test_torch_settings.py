@@ -6,6 +6,10 @@ import subprocess
 import sys
 
 import pytest
+import torch
+
+from mcan.runtime.settings import Runtime
+from mcan.runtime.torch_settings import choose_num_threads
 
 COUNT = """
 import resource, torch
@@ -33,6 +37,17 @@ def count_faults():
 def test_freed_memory_serves_the_next_tensor():
     """Without the setting it depends on where things lie: mostly 11,687 pages, at times none."""
     assert max(count_faults() for _ in range(3)) < 500
+
+
+def test_a_run_keeps_its_threads_and_a_narrow_network_has_one():
+    default = torch.get_num_threads()
+    for set_to, hidden, before, expected in (
+        (None, 32, None, 1),
+        (None, 512, None, default),
+        (None, 32, 2, 2),
+        (3, 32, 2, 3),
+    ):
+        assert choose_num_threads(Runtime(num_threads=set_to), hidden, before) == expected
 
 
 def report(program, **variables):

@@ -33,8 +33,8 @@ ANSWERS = "document.querySelector('#answers').innerText"
 
 
 @pytest.fixture(scope="module")
-def server(peaky_run, discrete_run, tmp_path_factory):
-    """The command itself, in a folder of its own; its address."""
+def address(peaky_run, discrete_run, tmp_path_factory):
+    """The command itself, in a folder of its own; the address that it prints."""
     temporary = tmp_path_factory.mktemp("server")
     words = [f"checkpoints=[{peaky_run},{discrete_run}]", "port=0", "num_examples=3", *QUIET]
     process = subprocess.Popen(
@@ -58,16 +58,29 @@ def server(peaky_run, discrete_run, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def browser(server, tmp_path_factory):
+def server(address):
+    """The address without its token."""
+    return address.partition("/?token=")[0]
+
+
+@pytest.fixture(scope="module")
+def cookie(address):
+    """What a browser keeps of the token."""
+    with urllib.request.urlopen(address) as answer:
+        return answer.headers["Set-Cookie"].partition(";")[0]
+
+
+@pytest.fixture(scope="module")
+def browser(address, tmp_path_factory):
     browser = Browser(tmp_path_factory.mktemp("browser"))
     yield browser
     browser.close()
 
 
 @pytest.fixture
-def page(browser, server):
+def page(browser, address):
     """The page, freshly opened."""
-    browser.call("Page.navigate", url=server)
+    browser.call("Page.navigate", url=address)
     browser.wait_for("document.querySelectorAll('#examples .gallery-item img').length === 3")
     return browser
 
@@ -103,6 +116,30 @@ def drag_lambda(page, value):
         there = now + part * (value - now)
         page.mouse("mouseMoved", x + width * there / 10, y + height / 2)
     page.mouse("mouseReleased", x + width * value / 10, y + height / 2)
+
+
+def test_a_link_with_the_token_leads_to_the_page_and_hides_it(browser, address, server):
+    link = f"<a href='{address}'>a link of another site</a>"
+    browser.call("Page.navigate", url=f"data:text/html,{link}")
+    browser.click("a")
+    browser.wait_for_element("#examples .gallery-item:nth-child(3) img")
+    pick_example(browser, 3)
+    assert browser.evaluate("[location.href, document.cookie]") == [f"{server}/", ""]
+    answers = [each["response"] for each in browser.reported("Network.responseReceived")]
+    rejected = {each["url"] for each in answers if each["status"] == 401}
+    assert rejected <= {f"{server}/manifest.json"}  # browsers ask for it without cookies
+
+
+def test_without_the_token_a_browser_shows_one_sentence(server, tmp_path):
+    stranger = Browser(tmp_path)
+    try:
+        stranger.call("Page.navigate", url=server)
+        shown = stranger.wait_for("document.body.innerText")
+        assert shown == "Open the address that the server printed, with its token.\n"
+        asked = "fetch('/gradio_api/upload', {method: 'POST', body: new FormData()})"
+        assert stranger.evaluate(f"{asked}.then(answer => answer.status)") == 401
+    finally:
+        stranger.close()
 
 
 def test_an_example_is_asked_and_k_and_lambda_change_the_density_at_once(page, tmp_path):
@@ -198,9 +235,10 @@ def test_the_page_needs_no_other_machine(page, server):
     assert any("Content Security Policy" in text for text in page.console_errors())
 
 
-def request(address, body=None, host=None):
+def request(address, cookie, body=None, host=None):
     """The status and the text that the server answers."""
-    headers = {"Content-Type": "application/json"} | ({"Host": host} if host else {})
+    headers = {"Content-Type": "application/json", "Cookie": cookie}
+    headers |= {"Host": host} if host else {}
     data = None if body is None else json.dumps(body).encode()
     try:
         with urllib.request.urlopen(urllib.request.Request(address, data, headers)) as answer:
@@ -209,27 +247,27 @@ def request(address, body=None, host=None):
         return error.code, error.read().decode(errors="replace")
 
 
-def test_no_link_leads_elsewhere_and_nothing_is_offered_to_programs(server):
-    status, text = request(server)
+def test_no_link_leads_elsewhere_and_nothing_is_offered_to_programs(server, cookie):
+    status, text = request(server, cookie)
     assert status == 200
     assert re.findall(r"<(?:script|link|iframe|img)\b[^>]*(?:https?:)?//[^>]*>", text) == []
-    config = json.loads(request(f"{server}/config")[1])
+    config = json.loads(request(f"{server}/config", cookie)[1])
     assert config["analytics_enabled"] is False
     assert config["stylesheets"] == []
-    offered = json.loads(request(f"{server}/gradio_api/info")[1])
+    offered = json.loads(request(f"{server}/gradio_api/info", cookie)[1])
     assert offered == {"named_endpoints": {}, "unnamed_endpoints": {}}
     for path in ("docs", "redoc", "openapi.json"):
-        assert request(f"{server}/{path}")[0] == 404
-    assert request(server, host="evil.example")[0] == 400
+        assert request(f"{server}/{path}", cookie)[0] == 404
+    assert request(server, cookie, host="evil.example")[0] == 400
 
 
-def test_no_file_of_the_server_can_be_named(server):
+def test_no_file_of_the_server_can_be_named(server, cookie):
     secret = Path(ROOT / "docs" / "shapes.png")
     for path in (secret, Path("/etc/passwd"), Path("README.md")):
-        assert request(f"{server}/gradio_api/file={path}")[0] == 403
-    config = json.loads(request(f"{server}/config")[1])
+        assert request(f"{server}/gradio_api/file={path}", cookie)[0] == 403
+    config = json.loads(request(f"{server}/config", cookie)[1])
     (check,) = [each for each in config["dependencies"] if each["api_name"] == "do_check"]
     forged = {"path": str(secret), "meta": {"_type": "gradio.FileData"}}
     body = {"fn_index": check["id"], "data": [forged], "session_hash": "forger"}
-    status, text = request(f"{server}/gradio_api/run/predict", body)
+    status, text = request(f"{server}/gradio_api/run/predict", cookie, body)
     assert (status, text) == (500, '{"error":null}')

@@ -227,8 +227,11 @@ def with_gradio(monkeypatch):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["runs={folder}"], "holds no run with a best.pt: `make train` makes one"),
-        (["checkpoint=nothing", "runs={folder}"], "there is no checkpoint or run 'nothing'"),
+        (["runs={folder}", "port=0"], "holds no run with a best.pt: `make train` makes one"),
+        (
+            ["checkpoint=nothing", "runs={folder}", "port=0"],
+            "there is no checkpoint or run 'nothing'",
+        ),
         (["upload_megabytes=0"], "upload_megabytes must be a whole number >= 1"),
         (["num_examples=-1"], "num_examples must be a whole number >= 0"),
         (["port=many"], "port must be a whole number"),

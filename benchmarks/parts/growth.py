@@ -13,8 +13,8 @@ import torch
 
 import attention
 import mcan
-from benchmarks.heads import draw_cells
 from benchmarks.measurement import Part, Row, as_measurements
+from benchmarks.parts.heads import draw_cells
 from benchmarks.sample_features import ask_questions, write_files, write_store
 from benchmarks.timing import Work, interleave
 from data.batching.loader import Loader

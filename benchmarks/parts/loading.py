@@ -16,8 +16,8 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm
 
-from benchmarks import conversion
 from benchmarks.measurement import Part, Row, as_measurements, ratios
+from benchmarks.parts import conversion
 from benchmarks.sample_features import (
     NUM_ANSWERS,
     NUM_FEATURES,

@@ -17,14 +17,14 @@ from torch.nn.functional import pad
 import mcan
 from attention import Grid
 from benchmarks.baseline_process import BaselineProcess
-from benchmarks.heads import K_MAX, LAM, TEST_ITERATIONS, list_starts
 from benchmarks.measurement import Part, Row, as_measurements, ratios
+from benchmarks.parts.heads import K_MAX, LAM, TEST_ITERATIONS, list_starts
+from benchmarks.parts.scoring import make_entries, read_entries
+from benchmarks.parts.training import MOST_CELLS, SMALL
 from benchmarks.reference.plain_attention import attend_at_test_time
 from benchmarks.reference.plain_mcan import PlainMCAN, find_padding
 from benchmarks.sample_features import ask_questions, write_files, write_store
-from benchmarks.scoring import make_entries, read_entries
 from benchmarks.timing import Work, interleave
-from benchmarks.training import MOST_CELLS, SMALL
 from data.batching.examples import Examples
 from data.batching.loader import Loader
 from data.features.store_set import open_stores

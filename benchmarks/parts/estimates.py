@@ -15,9 +15,9 @@ import torch
 import attention
 import mcan
 from benchmarks.measurement import Measurement, Part, ratios
+from benchmarks.parts.training import SMALL, make_batch
 from benchmarks.sample_features import ask_questions
 from benchmarks.timing import Work, interleave
-from benchmarks.training import SMALL, make_batch
 from data.batching.batch import Batch
 from data.batching.loader import Loader
 from data.batching.sampler import TrainingSampler
