@@ -20,7 +20,8 @@ from data.vqa.questions import NUM_ANNOTATORS
 
 COUNTS = {"train": (443_757, 82_783), "val": (214_354, 40_504), "test": (447_793, 81_434)}
 NUM_TEST_DEV = 107_394  # of the questions of test
-NUM_WORDS, NUM_ANSWERS, NUM_TYPES = 14_000, 30_000, 65
+NUM_WORDS, NUM_TYPES = 14_000, 65
+NUM_ANSWERS = 3_129  # about as many are then frequent enough for the answer list
 NUM_FEATURES, GRID = 8, (4, 4)  # small: what depends on features and cells is measured elsewhere
 SIZES = (0.1, 1.0)  # of VQA-v2's counts
 LIMIT = 12  # seconds to the first step of a run whose files were read before

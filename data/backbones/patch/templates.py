@@ -4,6 +4,7 @@ Legend: H, W pixels; S shapes; R radii.
 """
 
 import functools
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -46,23 +47,36 @@ def match_templates(figure: np.ndarray) -> np.ndarray:
     padded = np.pad(figure, edges).astype(np.float32)
     product = np.fft.rfft2(padded) * _template_spectra(*padded.shape)
     raw = np.fft.irfft2(product, s=padded.shape)[..., :height, :width]
-    spread = np.stack([measure_spread(figure, half) for half, _ in template_bank()])
-    return np.asarray(raw / spread[:, None], dtype=np.float32)
+    return np.asarray(raw / measure_spread(figure)[:, None], dtype=np.float32)
 
 
-def measure_spread(figure: np.ndarray, half: int) -> np.ndarray:
-    """Norm of the zero-mean window around every pixel, (H, W)."""
-    area = (2 * half + 1) ** 2
-    total, squares = sum_windows(figure, half), sum_windows(figure**2, half)
-    return np.sqrt(np.maximum(squares - total**2 / area, 0) + FLATNESS * area)
+def measure_spread(figure: np.ndarray) -> np.ndarray:
+    """Norm of the zero-mean window around every pixel, of every radius, (R, H, W)."""
+    halves = [half for half, _ in template_bank()]
+    sums = sum_windows(np.stack([figure, figure**2]), halves)
+    areas = [(2 * half + 1) ** 2 for half in halves]
+    return np.stack(
+        [
+            np.sqrt(np.maximum(squares - total**2 / area, 0) + FLATNESS * area)
+            for (total, squares), area in zip(sums, areas, strict=True)
+        ]
+    )
 
 
-def sum_windows(values: np.ndarray, half: int) -> np.ndarray:
-    """Sum over the (2·half+1)² window around every pixel; nothing lies outside the image."""
-    padded = np.pad(values.astype(np.float64), ((half + 1, half), (half + 1, half)))
-    table = padded.cumsum(axis=0).cumsum(axis=1)
-    n = 2 * half + 1
-    return np.asarray(table[n:, n:] - table[:-n, n:] - table[n:, :-n] + table[:-n, :-n])
+def sum_windows(maps: np.ndarray, halves: Sequence[int]) -> Iterator[np.ndarray]:
+    """For each half, sums over the (2·half+1)² window around every pixel of (n, H, W).
+
+    Nothing lies outside the image. One table of cumulated sums serves windows of all sizes.
+    """
+    height, width = maps.shape[1:]
+    most = max(halves)
+    edge = (most + 1, most)
+    table = np.pad(maps.astype(np.float64), ((0, 0), edge, edge)).cumsum(axis=1).cumsum(axis=2)
+    for half in halves:
+        low, high = most - half, most + half + 1
+        above, below = table[:, low : low + height], table[:, high : high + height]
+        right, left = slice(high, high + width), slice(low, low + width)
+        yield below[..., right] - above[..., right] - below[..., left] + above[..., left]
 
 
 def spread_maximum(values: np.ndarray, reach: int) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Answers of one pass under every number of components, and answers of an ensemble."""
 
 import math
+import weakref
 from dataclasses import replace
 
 import pytest
@@ -16,6 +17,7 @@ from mcan.evaluation.predict import (
     attend,
     count_collapsed,
     gather_rows,
+    join_rows,
     predict,
     predict_ensemble,
 )
@@ -222,6 +224,22 @@ def test_nothing_comes_to_the_cpu_before_all_batches_are_answered(monkeypatch):
     ids, answers = gather_rows(answer(), ALONE)
     assert (ids.tolist(), answers.tolist()) == ([0, 1, 2], [0, 10, 20])
     assert events == ["batch"] * 3 + ["cpu"] * 2
+
+
+def test_of_many_batches_few_tensors_stay_until_the_last():
+    rows, most_alive = [], 0
+
+    def answer():
+        nonlocal most_alive
+        for number in range(1000):
+            row = torch.tensor([number]), torch.tensor([-number])
+            rows.extend(map(weakref.ref, row))
+            most_alive = max(most_alive, sum(each() is not None for each in rows))
+            yield row
+
+    ids, answers = join_rows(answer())
+    assert ids.tolist() == [-answer for answer in answers.tolist()] == list(range(1000))
+    assert most_alive <= 6  # of this batch, the one before, and the last that has no partner
 
 
 @pytest.mark.parametrize("answer", [answer_batch, answer_every_k])
