@@ -17,7 +17,7 @@ from data.human_attention.controls import derange
 from data.shapes.metadata import QuestionMetadata, read_question_metadata
 from data.text.word_lists import Words
 from data.vqa.data_folder import DataFolder
-from data.vqa.questions import Annotation, Questions, keep_annotations
+from data.vqa.questions import Annotation, Questions, keep_annotations, match_annotations
 from mcan.evaluation.trained_model import TrainedModel
 from mcan.runtime.distributed import World
 from mcan.runtime.loader_threads import choose_loader_threads
@@ -74,7 +74,9 @@ def open_evaluation_split(
     if limit_batches is not None:
         questions = limit_questions(questions, stores, batch_size, limit_batches, runtime.mixing)
         annotations = keep_annotations(annotations, questions.ids)
-    examples = build_examples(questions, annotations, words)
+    if annotations is not None:
+        match_annotations(questions, annotations)  # raises where they belong to other questions
+    examples = build_examples(questions, None, words)  # answers are scored, not trained on
     if other_images:
         partners = derange(examples.image_ids)
         examples = replace(examples, image_ids=examples.image_ids[partners])
