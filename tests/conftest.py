@@ -1,6 +1,7 @@
 """Shared by all tests: which devices there are, and which skips a run may have."""
 
 import contextlib
+import gc
 import shutil
 import signal
 import sys
@@ -16,6 +17,15 @@ hypothesis.settings.load_profile("reproducible")
 # A shell's background ignores Ctrl-C, and so would every command that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# What is imported and collected stays: the garbage collector need not go over it again and again.
+gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 # Tables that a user's module may add to, by the modules that hold them.
