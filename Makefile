@@ -128,7 +128,7 @@ format: $(STAMP)  ## format the code
 	@$(RUN) -m ruff check --fix .
 
 test: $(STAMP)  ## run all tests, two files at a time
-	@OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2 --dist loadfile $(ARGS)
+	@OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-gpu: $(STAMP)  ## run the tests that need a GPU; ends with a report to paste into an issue
 	@$(RUN) -m pytest -q -m cuda $(ARGS)

@@ -1,6 +1,7 @@
 """Shared by all tests: which devices there are, and which skips a run may have."""
 
 import contextlib
+import gc
 import shutil
 import signal
 import sys
@@ -16,6 +17,27 @@ hypothesis.settings.load_profile("reproducible")
 # A shell's background ignores Ctrl-C, and so would every command that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# What is imported and collected stays: the garbage collector need not go over it again and again.
+gc.disable()
+
+
+# The files that take longest come first, so that both workers end at about the same time.
+LONGEST = (
+    "scripts/cluster/test_launch.py", "scripts/test_paper.py", "mcan/runtime/test_compilation.py",
+    "scripts/test_sweep.py", "scripts/test_train.py", "scripts/test_first_look.py",
+    "benchmarks/test_bench.py", "scripts/test_doctor.py", "fake_cuda/test_trace.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: not item.path.as_posix().endswith(LONGEST))
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 # Tables that a user's module may add to, by the modules that hold them.

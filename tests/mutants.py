@@ -4,15 +4,19 @@
 holds one of the words. A mutant that no test notices is a formula that no test proves.
 """
 
+import contextlib
+import importlib
+import multiprocessing
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 SLOWEST = "test_heads.py"  # it goes over all heads, and comes last
@@ -21,6 +25,9 @@ TESTS = sorted(
     (str(path.relative_to(ROOT)) for path in (ROOT / "tests/attention").glob("test_*.py")),
     key=lambda name: (name.endswith(SLOWEST), name),
 )
+FORK = multiprocessing.get_context("fork")
+# imported once: every run of the tests is a fork of this process
+LIBRARIES = ("entmax", "hypothesis", "scipy.integrate", "scipy.stats", "sklearn.mixture", "torch")
 
 
 @dataclass(frozen=True)
@@ -133,11 +140,15 @@ def main() -> None:
         text = (ROOT / "attention" / mutant.file).read_text(encoding="utf-8")
         if text.count(mutant.old) != 1:
             sys.exit(f"'{mutant.old}' does not stand once in {mutant.file}: fix '{mutant.name}'")
+    os.environ["OMP_NUM_THREADS"] = "1"  # read by torch on import
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    for name in LIBRARIES:
+        importlib.import_module(name)
     print(f"{len(chosen)} mutants; the tests must pass without one and fail with each", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         if not passes(copy_project(Path(folder) / "intact"), TESTS):
             sys.exit("the tests fail without any mutant")
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=FORK) as pool:
         killed = list(pool.map(is_killed, chosen))
     survivors = [mutant for mutant, dead in zip(chosen, killed, strict=True) if not dead]
     print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants were noticed")
@@ -157,7 +168,8 @@ def is_killed(mutant: Mutant) -> bool:
         own = f"tests/attention/test_{path.stem}.py"
         killed = not passes(project, sorted(TESTS, key=lambda name: name != own))
     outcome = "noticed" if killed else "NOT NOTICED"
-    print(f"{outcome:>12}  {mutant.name}  ({time.monotonic() - start:.0f} s)", flush=True)
+    line = f"{outcome:>12}  {mutant.name}  ({time.monotonic() - start:.0f} s)\n"
+    print(line, end="", flush=True)  # in one piece: another process prints too
     return killed
 
 
@@ -170,21 +182,32 @@ def copy_project(target: Path) -> Path:
 
 
 def passes(project: Path, tests: list[str]) -> bool:
-    """Run tests of the copy, one thread each, until the first failure."""
-    program = (
-        "import sys, attention, pytest; assert attention.__file__.startswith(sys.argv[1]);"
-        "sys.exit(pytest.main(['-x', '-q', '-p', 'no:cacheprovider', *sys.argv[2:]]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(project), *tests],
-        cwd=project,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode not in (0, 1):
-        sys.exit(f"pytest could not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return done.returncode == 0
+    """Run tests of the copy, in a process of their own, until the first failure."""
+    process = FORK.Process(target=run_tests, args=(project, tests))
+    process.start()
+    process.join()
+    if process.exitcode not in (0, 1):
+        sys.exit(f"pytest could not run:\n{(project / 'printed.txt').read_text()[-4000:]}")
+    return process.exitcode == 0
+
+
+def run_tests(project: Path, tests: list[str]) -> None:
+    """End with pytest's exit code; nothing of the project itself may be imported yet."""
+    for name in [name for name in sys.modules if name.split(".")[0] == "tests"]:
+        del sys.modules[name]
+    os.chdir(project)
+    sys.path[0] = str(project)
+    with (
+        open("printed.txt", "w", encoding="utf-8") as printed,
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+    ):
+        import attention
+
+        assert Path(str(attention.__file__)).is_relative_to(project)
+        # a failure is enough, whatever pytest would say about it
+        code = pytest.main(["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", *tests])
+    sys.exit(int(code))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """What a command line changes in the files it chooses: what tells a run from others."""
 
+import copy
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -35,11 +37,11 @@ def list_changes(
     """
     chosen = {group: name for group, name in sorted(choices.items()) if name is not None}
     words = [f"{group}={name}" for group, name in chosen.items() if not group.startswith("hydra")]
-    preset = OmegaConf.to_container(hydra.compose(config_name, words))
+    places = GlobalHydra.instance().config_loader().get_search_path().get_path()
+    preset, usual = read_files(config_name, *words, places=tuple(place.path for place in places))
+    preset = copy.deepcopy(preset)
     values = OmegaConf.to_container(config)
-    assert isinstance(preset, dict)
     assert isinstance(values, dict)
-    usual = list_usual(config_name, chosen.get("experiment"))
     changes: dict[str, Any] = {
         group: name
         for group, name in chosen.items()
@@ -57,12 +59,21 @@ def list_changes(
     return {key: value for key, value in changes.items() if key not in IMMATERIAL}
 
 
-def list_usual(config_name: str, experiment: str | None) -> dict[str, str | None]:
-    """The choices of a command, or of its experiment; to have one is not usual."""
-    words = [f"experiment={experiment}"] if experiment else []
+@functools.cache
+def read_files(
+    config_name: str, *choices: str, places: tuple[str | None, ...]
+) -> tuple[dict[str, Any], dict[str, str | None]]:
+    """The settings in the chosen files, and the usual choices: of a command or its experiment.
+
+    To have an experiment is not usual. Kept, since a command reads its settings twice: to check
+    them, and when Hydra has started it. `places` are those of the search path.
+    """
+    preset = OmegaConf.to_container(hydra.compose(config_name, [*choices]))
+    assert isinstance(preset, dict)
+    experiment = [word for word in choices if word.startswith("experiment=")]
     loader = GlobalHydra.instance().config_loader()
-    defaults = loader.compute_defaults_list(config_name, words, RunMode.RUN)
-    return {**defaults.overrides.known_choices, "experiment": None}
+    defaults = loader.compute_defaults_list(config_name, experiment, RunMode.RUN)
+    return preset, {**defaults.overrides.known_choices, "experiment": None}  # type: ignore[return-value]
 
 
 def list_differences(key: str, now: Any, before: Any) -> Iterator[tuple[str, Any]]:

@@ -17,6 +17,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
+from scripts import collect_garbage
 from scripts.cli.aliases import rename_word
 from scripts.cli.composition import OURS, Configuration, compose, is_multirun
 from scripts.cli.flags import list_flags, parse_flags, starts_nothing
@@ -46,6 +47,7 @@ class Command(Configuration[Schema]):
 
     def __call__(self) -> None:
         """Show what a flag asks for; else check the command line, then start the job or jobs."""
+        collect_garbage()
         stop_with_parent()
         name_fatal_signals()
         shorten_warnings()

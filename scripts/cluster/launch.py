@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from mcan.runtime.stop_request import PREEMPTED
+from scripts import collect_garbage
 from scripts.cli.command import CRASHED, Command, fail
 from scripts.cli.composition import is_multirun
 from scripts.cli.flags import list_flags, starts_nothing
@@ -38,6 +39,7 @@ class Arguments(argparse.ArgumentParser):
 
 def main() -> None:
     """Start the processes, and end with one sentence and their exit code."""
+    collect_garbage()
     stop_with_parent()
     options = parse(sys.argv[1:])
     command: Command[Any] = importlib.import_module(options.module).main
