@@ -14,6 +14,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 import attention
 import mcan
 from benchmarks.baseline_process import BaselineProcess
+from benchmarks.matrix_products import PRODUCT, count_flops, product_shares, products
 from benchmarks.measurement import Part, Row, as_measurements, ratios
 from benchmarks.reference.plain_mcan import PlainMCAN
 from benchmarks.sample_features import NUM_ANSWERS, NUM_FEATURES, draw_shapes
@@ -87,17 +88,26 @@ def plain_steps(count: int, batch_size: int, sizes: mcan.Sizes, device: torch.de
     return step
 
 
-def compare_densities(device: torch.device, rounds: int, sizes: mcan.Sizes) -> Part:
-    """A row for paraboloids in place of Gaussians; both draw the same K in each step."""
+def measure_large_steps(device: torch.device, rounds: int, sizes: mcan.Sizes) -> Part:
+    """Rows for paraboloids in place of Gaussians, and for a step's share of the machine's rate.
+
+    Both densities draw the same K in each step.
+    """
     batches = [make_batch(DENSITY_SHAPES, MOST_CELLS, sizes)]
     works = {
         density: our_steps("multimodal", batches, sizes, device, density=density)
         for density in ("gaussian", "paraboloid")
     }
+    num_flops = count_flops(works["gaussian"])
+    works[PRODUCT] = products(device)
     times = interleave(works, device, rounds, "training steps, densities")
     added = ratios(times["paraboloid"], times["gaussian"])
+    share = product_shares(num_flops, times, "gaussian")
     return Part(
-        [Row("whole training step, paraboloids", "the same step, Gaussians", "≤ 1.1", added)],
+        [
+            Row("whole training step, paraboloids", "the same step, Gaussians", "≤ 1.1", added),
+            Row("training step of MCAN-small, FLOP/s", PRODUCT, "≥ 0.6", share),
+        ],
         as_measurements(f"step of {len(DENSITY_SHAPES)} questions", times),
     )
 
@@ -124,4 +134,4 @@ def measure(
         ],
         as_measurements(f"step of {batch_size} questions", times),
     )
-    return steps + compare_densities(device, max(1, rounds // 3), sizes)
+    return steps + measure_large_steps(device, max(1, rounds // 3), sizes)
