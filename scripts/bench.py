@@ -24,20 +24,18 @@ from benchmarks.timing import describe_machine
 from configs.schema.training import Bench, Train
 from data.io.atomic_files import check_output_file, write_json
 from data.io.page_block import write_block
-from data.shapes.build import Sizes
+from data.shapes.build import Sizes as Pairs
 from mcan.cost.hours import Assumptions
-from mcan.network.model import Sizes as ModelSizes
+from mcan.network.model import Sizes
 from mcan.runtime.distributed import choose_device
 from mcan.runtime.torch_settings import keep_memory
 from scripts import cost, train
 from scripts.cli.command import command
 
 PAGE = Path("docs/performance.md")
-TOY = ModelSizes(
-    50, 20, 16, embedding=8, hidden=16, num_layers=1, num_heads=2, pooling=16, output=16
-)
+TOY = Sizes(50, 20, 16, embedding=8, hidden=16, num_layers=1, num_heads=2, pooling=16, output=16)
 TOY_STEPS = estimates.Workload(TOY, 4, (3, 4), num_images=4, num_steps=2, rounds=1)
-TOY_SHAPES = Sizes(train=8, val=4, test=4, human=0)
+TOY_SHAPES = Pairs(train=8, val=4, test=4, human=0)
 WITHOUT_NETWORK = ("loading", "scoring")
 SCALE = "scale"  # measured and documented on its own: whole commands, for minutes
 

@@ -23,8 +23,7 @@ from data.batching.loader import Loader
 from data.batching.sampler import TrainingSampler
 from data.features.reader import READERS
 from data.features.store_set import open_stores
-from mcan.runtime.loader_threads import MOST, choose_loader_threads
-from mcan.runtime.settings import Runtime
+from mcan.runtime.loader_threads import LEAST, MOST
 
 PIECE = 2 << 20  # bytes
 BATCH_SIZE = 64
@@ -56,7 +55,7 @@ def list_works(path: Path, num_images: int) -> dict[str, Callable[[], int]]:
     """The loader with each reader, and plain reads; all give the number of bytes that they read."""
     works: dict[str, Callable[[], int]] = {}
     for reader in READERS:
-        for number in (choose_loader_threads(Runtime(reader=reader)), MOST):
+        for number in (LEAST, MOST):
             name = f"{reader}, {number} threads"
             works[name] = partial(load_images, path, num_images, reader, number)
     works[SEQUENTIAL] = partial(read_pieces, path, 1, is_random=False)
@@ -72,7 +71,7 @@ def drop_from_cache(path: Path) -> None:
 
 
 def load_images(path: Path, num_images: int, reader: str, num_threads: int) -> int:
-    """Every image once, in training's batches, as a store larger than memory is read."""
+    """Every image once, in batches of training, as a store larger than memory is read."""
     image_ids = np.random.default_rng(2).permutation(num_images) + 1
     examples = replace(ask_questions(num_images, per_image=1), image_ids=image_ids)
     stores = open_stores([path], reader)

@@ -66,11 +66,11 @@ def open_runs(settings: TrainingSettings, root: Path, num_steps: int) -> dict[st
     words = prepare_words(folder)
     few = max(1, num_steps // 4)  # crowded, these take many times as long
     untold = replace(runtime, num_threads=torch.get_num_threads(), limit_batches=few)
-    torch.manual_seed(settings.seed)
-    return {
-        DEFAULT: build_run(replace(settings, runtime=untold), folder, words, world, None),
-        CHOSEN: build_run(settings, folder, words, world, None),
-    }
+    runs = {}
+    for name, each in ((DEFAULT, untold), (CHOSEN, runtime)):
+        torch.manual_seed(settings.seed)
+        runs[name] = build_run(replace(settings, runtime=each), folder, words, world, None)
+    return runs
 
 
 def measure_rates(runs: dict[str, TrainingRun], rounds: int) -> dict[str, list[float]]:
