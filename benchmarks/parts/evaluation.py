@@ -153,7 +153,7 @@ def make_plain(
 
 def measure(
     device: torch.device,
-    rounds: int = 5,
+    rounds: int = 4,
     num_images: int = 6,
     batch_size: int = 16,
     sizes: mcan.Sizes = SMALL,

@@ -103,7 +103,7 @@ def time_copy(
         return num_bytes / (time.perf_counter() - start) / 1e9
 
 
-def measure(num_images: int = 360, rounds: int = 9, num_features: int = NUM_FEATURES) -> Part:
+def measure(num_images: int = 360, rounds: int = 7, num_features: int = NUM_FEATURES) -> Part:
     """Run all in a temporary folder; 360 images are a store of 0.8 GB and 1.5 GB of .pth."""
     with tempfile.TemporaryDirectory(prefix="loading-") as name:
         files, path = Path(name) / "pth", Path(name) / "store.h5"
