@@ -9,6 +9,7 @@ import torch
 
 from benchmarks.measurement import Part
 from benchmarks.parts import (
+    crowded,
     estimates,
     evaluation,
     growth,
@@ -20,19 +21,21 @@ from benchmarks.parts import (
 )
 from benchmarks.table import as_values, write_lines, write_markdown
 from benchmarks.timing import describe_machine
-from configs.schema.training import Bench
+from configs.schema.training import Bench, Train
 from data.io.atomic_files import check_output_file, write_json
 from data.io.page_block import write_block
+from data.shapes.build import Sizes as Pairs
 from mcan.cost.hours import Assumptions
 from mcan.network.model import Sizes
 from mcan.runtime.distributed import choose_device
 from mcan.runtime.torch_settings import keep_memory
-from scripts import cost
+from scripts import cost, train
 from scripts.cli.command import command
 
 PAGE = Path("docs/performance.md")
 TOY = Sizes(50, 20, 16, embedding=8, hidden=16, num_layers=1, num_heads=2, pooling=16, output=16)
 TOY_STEPS = estimates.Workload(TOY, 4, (3, 4), num_images=4, num_steps=2, rounds=1)
+TOY_SHAPES = Pairs(train=8, val=4, test=4, human=0)
 WITHOUT_NETWORK = ("loading", "scoring")
 SCALE = "scale"  # measured and documented on its own: whole commands, for minutes
 
@@ -43,8 +46,8 @@ def main(settings: Bench) -> None:
     device = choose_device(settings.device, local_rank=0)
     output = Path(settings.output)
     check_output_file(output)
-    (paper,) = cost.main.compose([])
-    parts = (toy_parts if settings.toy else full_parts)(device, paper.assume)
+    (paper,), (run,) = cost.main.compose([]), train.main.compose([])
+    parts = (toy_parts if settings.toy else full_parts)(device, paper.assume, run)
     parts[SCALE] = partial(scale.measure, settings.sizes)
     for name in settings.parts:
         if name not in parts:
@@ -81,15 +84,20 @@ def main(settings: Bench) -> None:
         print(f"the table is now in {PAGE}")
 
 
-def full_parts(device: torch.device, assumed: Assumptions) -> dict[str, Callable[[], Part]]:
+def full_parts(
+    device: torch.device, assumed: Assumptions, run: Train
+) -> dict[str, Callable[[], Part]]:
     """What is measured, at the sizes that the page speaks of."""
     networks = {"heads": heads, "training": training, "evaluation": evaluation, "growth": growth}
     works = {name: partial(module.measure, device) for name, module in networks.items()}
+    works["crowded"] = partial(crowded.measure, run)
     works["estimates"] = partial(estimates.measure, device, assumed)
     return {"loading": loading.measure, "scoring": scoring.measure, **works}
 
 
-def toy_parts(device: torch.device, assumed: Assumptions) -> dict[str, Callable[[], Part]]:
+def toy_parts(
+    device: torch.device, assumed: Assumptions, run: Train
+) -> dict[str, Callable[[], Part]]:
     """The same at sizes that say nothing of speed: whether all of it runs."""
     return {
         "loading": partial(loading.measure, 24, 2, 16),
@@ -98,6 +106,7 @@ def toy_parts(device: torch.device, assumed: Assumptions) -> dict[str, Callable[
         "training": partial(training.measure, device, 2, 2, TOY),
         "evaluation": partial(evaluation.measure, device, 1, 3, 4, TOY),
         "growth": partial(growth.measure, device, 1, 1, (4, 8), (1, 2)),
+        "crowded": partial(crowded.measure, run, 1, 2, TOY_SHAPES),
         "estimates": partial(estimates.measure, device, assumed, TOY_STEPS),
     }
 

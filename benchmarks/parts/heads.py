@@ -115,7 +115,7 @@ def training_works(inputs: Inputs) -> dict[str, Work]:
     return {**works, "score network": network_work, "plain": plain_work}
 
 
-def measure(device: torch.device, rounds: int = 15) -> Part:
+def measure(device: torch.device, rounds: int = 11) -> Part:
     """Rows for test time and for training."""
     inputs = Inputs(device)
     at_test_time, training = (

@@ -14,6 +14,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 import attention
 import mcan
 from benchmarks.baseline_process import BaselineProcess
+from benchmarks.matrix_products import PRODUCT, count_flops, product_shares, products
 from benchmarks.measurement import Part, Row, as_measurements, ratios
 from benchmarks.reference.plain_mcan import PlainMCAN
 from benchmarks.sample_features import NUM_ANSWERS, NUM_FEATURES, draw_shapes
@@ -24,7 +25,7 @@ from mcan.runtime.distributed import World
 from mcan.training.step import Stepper, make_optimizer
 
 MOST_CELLS = 608
-DENSITY_SHAPES = [(19, 32)] * 16  # the batch on which densities are compared
+LARGE_BATCH = [(19, 32)] * 8  # on which densities are compared, and a step with matrix products
 NUM_WORDS = 20000
 SMALL = mcan.Sizes(NUM_WORDS, NUM_ANSWERS, NUM_FEATURES)
 
@@ -87,23 +88,32 @@ def plain_steps(count: int, batch_size: int, sizes: mcan.Sizes, device: torch.de
     return step
 
 
-def compare_densities(device: torch.device, rounds: int, sizes: mcan.Sizes) -> Part:
-    """A row for paraboloids in place of Gaussians; both draw the same K in each step."""
-    batches = [make_batch(DENSITY_SHAPES, MOST_CELLS, sizes)]
+def measure_large_steps(device: torch.device, rounds: int, sizes: mcan.Sizes) -> Part:
+    """Rows for paraboloids in place of Gaussians, and for a step's share of the machine's rate.
+
+    Both densities draw the same K in each step.
+    """
+    batches = [make_batch(LARGE_BATCH, MOST_CELLS, sizes)]
     works = {
         density: our_steps("multimodal", batches, sizes, device, density=density)
         for density in ("gaussian", "paraboloid")
     }
+    num_flops = count_flops(works["gaussian"])
+    works[PRODUCT] = products(device)
     times = interleave(works, device, rounds, "training steps, densities")
     added = ratios(times["paraboloid"], times["gaussian"])
+    share = product_shares(num_flops, times, "gaussian")
     return Part(
-        [Row("whole training step, paraboloids", "the same step, Gaussians", "≤ 1.1", added)],
-        as_measurements(f"step of {len(DENSITY_SHAPES)} questions", times),
+        [
+            Row("whole training step, paraboloids", "the same step, Gaussians", "≤ 1.1", added),
+            Row("training step of MCAN-small, FLOP/s", PRODUCT, "≥ 0.6", share),
+        ],
+        as_measurements(f"step of {len(LARGE_BATCH)} questions", times),
     )
 
 
 def measure(
-    device: torch.device, rounds: int = 9, batch_size: int = 4, sizes: mcan.Sizes = SMALL
+    device: torch.device, rounds: int = 7, batch_size: int = 4, sizes: mcan.Sizes = SMALL
 ) -> Part:
     """Rows for the head's part in a step, for the step against the published one, and densities."""
     uniform, _ = make_batches(rounds + 1, batch_size, sizes)
@@ -124,4 +134,4 @@ def measure(
         ],
         as_measurements(f"step of {batch_size} questions", times),
     )
-    return steps + compare_densities(device, max(1, rounds // 3), sizes)
+    return steps + measure_large_steps(device, max(1, rounds // 2), sizes)
