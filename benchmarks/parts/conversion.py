@@ -11,7 +11,6 @@ from benchmarks.baseline_process import BaselineProcess
 from benchmarks.measurement import Part, Row, as_measurements, ratios
 from benchmarks.sample_features import write_store
 from benchmarks.timing import Work, interleave
-from data.io.atomic_files import synchronise
 
 
 def convert_plainly(folder: Path, output: Path) -> None:
@@ -26,7 +25,6 @@ def convert_plainly(folder: Path, output: Path) -> None:
             features = image.flatten(1).t().half().numpy()  # (L, F)
             rows.resize(len(rows) + len(features), axis=0)
             rows[-len(features) :] = features
-    synchronise(output)  # a store is finished when the disk has it; so is this
 
 
 def measure(files: Path, folder: Path, rounds: int) -> Part:
