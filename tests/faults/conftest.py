@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.fuzzing import CASES
-from tests.faults.length import OPTIONS, read_length
+from tests.faults.length import ARGUMENTS, OPTIONS, read_length
 from tests.faults.runs import Run
 from tests.small_runs import AT_EVERY_STEP, settings, train_command
 
@@ -17,7 +17,7 @@ CASE, KILL = "case", "kill"  # properties of a test's report, which xdist brings
 
 
 def pytest_addoption(parser):
-    for option, (_, what) in OPTIONS.items():
+    for option, what in OPTIONS.items():
         parser.addoption(f"--{option}", type=int, help=f"try so many {what}, and nothing else")
     parser.addoption("--seed", type=int, help="draw other cases and kills")
     parser.addoption("--repeat", help="name:number of one case, or kills:number: it alone")
@@ -35,10 +35,9 @@ def pytest_collection_modifyitems(config, items):
         if HERE not in item.path.parents:
             continue
         item.add_marker(pytest.mark.faults)
-        arguments = item.callspec.params if hasattr(item, "callspec") else {}
-        if not length.selects(item.fixturenames) or length.is_done(
-            next((arguments[name] for name, _ in OPTIONS.values() if name in arguments), None)
-        ):
+        given = item.callspec.params if hasattr(item, "callspec") else {}
+        is_done = any(length.is_done(given[name]) for name in ARGUMENTS if name in given)
+        if is_done or not length.selects(item.fixturenames):
             items.remove(item)
             config.hook.pytest_deselected(items=[item])
 
@@ -47,8 +46,7 @@ def pytest_collection_modifyitems(config, items):
 def kill_log(record_property):
     """Record a kill; all of them are listed after the tests."""
 
-    def write(processes, moment, resumes_from):
-        kill = f"{processes}: {moment}; resumes from step {resumes_from}"
+    def write(kill):
         record_property(KILL, kill)
         return kill
 

@@ -3,6 +3,7 @@
 Without options CI's own sizes and seed apply, and nothing is kept.
 """
 
+import glob
 import json
 import os
 import shlex
@@ -16,12 +17,14 @@ from tests.small_runs import ROOT
 
 SEED = 0  # in CI
 CASE = ".case"  # suffix of the file that names the case which is being tried
-# option: the argument of the tests whose number it sets, and what it counts
+# option: what it counts
 OPTIONS = {
-    "cases": ("part", "damaged or arbitrary inputs to all readers together"),
-    "kills": ("chain", "kills of training runs and of commands that make files"),
-    "questions": ("num_questions", "questions asked of one demo server"),
+    "cases": "damaged or arbitrary inputs to all readers together",
+    "kills": "kills of training runs, and a few of commands that make files",
+    "questions": "questions asked of one demo server",
 }
+# argument of the tests whose number an option sets
+ARGUMENTS = {"part": "cases", "chain": "kills", "making": "kills", "num_questions": "questions"}
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,11 @@ class Length:
         chosen = [name for name in OPTIONS if getattr(self, name) is not None]
         if self.repeat is not None:
             chosen = ["kills" if self.repeat.startswith("kills:") else "cases"]
-        return not chosen or any(OPTIONS[name][0] in arguments for name in chosen)
+        return not chosen or any(ARGUMENTS.get(name) in chosen for name in arguments)
 
     def record(self, part: object) -> Path:
         """The file that says that a part is done."""
-        return self.folder / f"{str(part).replace('/', '_')}.json"
+        return self.folder / f"{str(part).replace('.', '_')}.json"
 
     def is_done(self, part: object) -> bool:
         """Whether an earlier run with the same seed has done a part."""
@@ -77,8 +80,11 @@ class Length:
 
         The number is in a file meanwhile, which only a crash of the process leaves behind.
         """
-        file = self.record(part).with_suffix(CASE)
-        file.parent.mkdir(parents=True, exist_ok=True)
+        record = self.record(part)
+        record.parent.mkdir(parents=True, exist_ok=True)
+        for left in record.parent.glob(f"{glob.escape(record.stem)}.*{CASE}"):
+            left.unlink()
+        file = record.with_suffix(f".{os.getpid()}{CASE}")
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         text = self.repeating(name)
         try:
@@ -97,7 +103,12 @@ class Length:
 
     def list_crashes(self) -> list[str]:
         """How to repeat each case in which a process was lost."""
-        return [path.read_text() for path in sorted(self.folder.glob(f"*{CASE}"))]
+        files = sorted(self.folder.glob(f"*{CASE}"))
+        return [
+            path.read_text()
+            for path in files
+            if not Path("/proc", path.name.split(".")[-2]).exists()  # the process that wrote it
+        ]
 
 
 def read_length(config: Any) -> Length:

@@ -1,4 +1,4 @@
-"""Whatever a reader is given, it accepts it or rejects it with one sentence; `--cases=n` tries n."""
+"""Whatever a reader is given, it accepts or rejects it with one sentence; `--cases=n` tries n."""
 
 import os
 

@@ -48,7 +48,7 @@ def test_killed_at_a_chosen_moment(words, references, runs, kill_log, num_proces
         assert place in reported
         assert code == (-signal.SIGKILL if num_processes == 1 else 1), printed
         resumes_from = assert_matches_reference(folder, reference)
-        kill_log(f"{num_processes} × multimodal", reported, resumes_from)
+        kill_log(f"{num_processes} × multimodal: {reported}; resumes from step {resumes_from}")
     code, printed = launch_trapped(again, trace, num_processes).end()
     assert code == 0, printed
     assert_ends_like(folder, reference)
@@ -79,7 +79,8 @@ def test_killed_at_a_random_moment(chain, length, words_of, references, runs, ki
                 continue
             saved = any(folder.glob("step_*.pt"))
             resumes_from = assert_matches_reference(folder, reference) if saved else 0
-            kills.append(kill_log(f"{chain.num_processes} × {chain.head}", moment, resumes_from))
+            run = f"{chain.num_processes} × {chain.head}"
+            kills.append(kill_log(f"{run}: {moment}; resumes from step {resumes_from}"))
         trace = folder.with_suffix(".trace")
         code, printed = launch_trapped(
             [*words, f"name={folder.name}"], trace, chain.num_processes
