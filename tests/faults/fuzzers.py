@@ -4,7 +4,14 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.faults import binary_formats, checkpoint_cases, damaged_stores, text_formats
+from tests.faults import (
+    binary_formats,
+    checkpoint_cases,
+    command_line_cases,
+    damaged_stores,
+    demo_cases,
+    text_formats,
+)
 from tests.faults.fuzzing import Case, Fixture, Fuzzer
 from tests.faults.json_contents import draw_json
 from tests.faults.length import Length
@@ -31,6 +38,8 @@ FUZZERS = [
     *(Fuzzer(each.name, each.prepare) for each in binary_formats.FORMATS),
     *checkpoint_cases.FUZZERS,
     *damaged_stores.FUZZERS,
+    *command_line_cases.FUZZERS,
+    *demo_cases.FUZZERS,
     Fuzzer("any JSON to any reader", prepare_any_json, 1800),
 ]
 
