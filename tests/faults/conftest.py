@@ -13,6 +13,7 @@ from tests.small_runs import AT_EVERY_STEP, settings, train_command
 
 HERE = Path(__file__).parent
 HEAD = "multimodal"
+DONE = pytest.StashKey[list[str]]()
 CASE, KILL = "case", "kill"  # properties of a test's report, which xdist brings here
 
 
@@ -21,6 +22,17 @@ def pytest_addoption(parser):
         parser.addoption(f"--{option}", type=int, help=f"try so many {what}, and nothing else")
     parser.addoption("--seed", type=int, help="draw other cases and kills")
     parser.addoption("--repeat", help="name:number of one case, or kills:number: it alone")
+
+
+def pytest_configure(config):
+    done = getattr(config, "workerinput", {}).get("done")
+    config.stash[DONE] = read_length(config).list_done() if done is None else done
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """All processes leave out the same parts, also one that takes the place of a lost one."""
+    node.workerinput["done"] = node.config.stash[DONE]
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +48,8 @@ def pytest_collection_modifyitems(config, items):
             continue
         item.add_marker(pytest.mark.faults)
         given = item.callspec.params if hasattr(item, "callspec") else {}
-        is_done = any(length.is_done(given[name]) for name in ARGUMENTS if name in given)
+        records = [length.record(given[name]).name for name in ARGUMENTS if name in given]
+        is_done = any(record in config.stash.get(DONE, []) for record in records)
         if is_done or not length.selects(item.fixturenames):
             items.remove(item)
             config.hook.pytest_deselected(items=[item])

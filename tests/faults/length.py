@@ -58,9 +58,9 @@ class Length:
         """The file that says that a part is done."""
         return self.folder / f"{str(part).replace('.', '_')}.json"
 
-    def is_done(self, part: object) -> bool:
-        """Whether an earlier run with the same seed has done a part."""
-        return self.is_kept and self.record(part).is_file()
+    def list_done(self) -> list[str]:
+        """The names of the records that earlier runs with the same seed left."""
+        return [path.name for path in self.folder.glob("*.json")] if self.is_kept else []
 
     @contextmanager
     def keep(self, part: object, done: dict[str, Any]) -> Iterator[None]:
