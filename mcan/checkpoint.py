@@ -36,14 +36,15 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
     except DAMAGED as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise DamagedCheckpointError(f"{path} is not a valid checkpoint ({reason[:120]})") from None
-    if not isinstance(content, dict) or content.get("kind") != KIND:
+    if not isinstance(content, dict) or str(content.get("kind")) != KIND:
         raise ValueError(
             f"{path} is not a checkpoint of this project; MCAN's own go through import-mcan"
         )
-    if content.get("format") != FORMAT:
+    found = str(content.get("format"))  # a text: a tensor in its place has no truth
+    if found != str(FORMAT):
         raise ValueError(
-            f"{path} has checkpoint format {content.get('format')}, this project reads {FORMAT}; "
-            f"update the project"
+            f"{path} has checkpoint format {found[:60]}, this project reads {FORMAT}; update the "
+            f"project"
         )
     return content
 
