@@ -66,9 +66,9 @@ class Visitor:
         (path,) = json.loads(self.request("/gradio_api/upload", body, kind))
         return {"path": path, "meta": {"_type": "gradio.FileData"}}
 
-    def ask(self, picture, question, run):
+    def ask(self, picture, question, run, lam):
         """The HTML of the answers."""
-        data = [None, None, 0, self.upload(picture), question, run]
+        data = [None, None, lam, self.upload(picture), question, run]
         body = {"data": data, "fn_index": self.event, "session_hash": self.session}
         self.request("/gradio_api/queue/join", json.dumps(body).encode())
         stream = self.request(f"/gradio_api/queue/data?session_hash={self.session}").decode()
@@ -104,7 +104,9 @@ def serving(run, temporary):
 
 
 def read_answers(shown):
-    return [html.unescape(name) for name in re.findall(r"<tr><th>(.*?)</th><td class=", shown)]
+    return [
+        html.unescape(name) for name in re.findall(r'<tr><th>(.*?)</th><td class="bar">', shown)
+    ]
 
 
 def test_many_questions_through_the_server(num_questions, peaky_run, small_dataset, tmp_path):
@@ -118,9 +120,9 @@ def test_many_questions_through_the_server(num_questions, peaky_run, small_datas
             asked = pictures[number % len(pictures)], TEXTS[number % len(TEXTS)]
             if asked not in expected:
                 session = start_session(models, str(asked[0]), asked[1], peaky_run.name)
-                answer = session.forward.answer()
+                answer, lam = session.forward.answer(), session.forward.lam
                 expected[asked] = read_answers(session.show(answer)[1])
-            assert read_answers(visitor.ask(*asked, peaky_run.name)) == expected[asked]
+            assert read_answers(visitor.ask(*asked, peaky_run.name, lam)) == expected[asked]
             samples.append(take_sample(process.pid, number))
         assert len(expected[asked]) == 5
     assert len({tuple(names) for names in expected.values()}) > 1
