@@ -134,7 +134,7 @@ test-gpu: $(STAMP)  ## run the tests that need a GPU; ends with a report to past
 	@$(RUN) -m pytest -q -m cuda $(ARGS)
 
 test-faults: $(STAMP)  ## inject kills, full disks, damaged files and lost processes
-	@$(RUN) -m pytest -m faults $(ARGS) tests/faults
+	@OMP_NUM_THREADS=1 $(RUN) -m pytest -m faults -n $$(nproc) --dist worksteal $(ARGS) tests/faults
 
 soak: $(STAMP)  ## train a small model for half an hour; memory and open files must not grow
 	@$(RUN) -m scripts.soak $(ARGS)

@@ -94,7 +94,7 @@ def read_index(descriptor: int, header: Header, path: object) -> StoreIndex:
             os.fdopen(os.dup(descriptor), "rb") as stream,
             h5py.File(stream, "r") as file,
         ):
-            manifest = Manifest.parse(str(file.attrs["manifest"]), path)
+            manifest = Manifest.parse(read_text(file, "manifest"), path)
             check_rows(file, header, manifest.dtype, path)
             index = StoreIndex(
                 manifest,
@@ -114,6 +114,14 @@ def read_index(descriptor: int, header: Header, path: object) -> StoreIndex:
         raise ValueError(f"{path} cannot be read as HDF5: {error}") from None
     check_index(index, shape, path)
     return index
+
+
+def read_text(file: Any, name: str) -> str:
+    """Read one attribute, a text; of a damaged one of another type HDF5 may crash."""
+    attribute = file.attrs.get_id(name)
+    if attribute.shape != () or not isinstance(attribute.get_type(), h5py.h5t.TypeStringID):
+        raise TypeError(f"'{name}' should be one text")
+    return str(file.attrs[name])
 
 
 def read_array(file: Any, name: str, kind: type) -> np.ndarray:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from data.io.images import errors_naming
 from data.text.tokenizer import tokenize
 from data.vqa.data_folder import DataFolder
 from data.vqa.questions import Questions, load_annotations, load_questions
@@ -122,13 +123,10 @@ def rows_of(questions: Questions) -> Iterator[tuple[int, int, str]]:
 
 def read_map(path: Path) -> np.ndarray:
     """One map as it is, (H, W) float64; any PNG mode becomes grey."""
-    try:
-        with Image.open(path) as image:
-            if image.mode.startswith("I"):  # 16 bits per pixel: keep them all
-                return np.asarray(image, dtype=np.float64)
-            return np.asarray(image.convert("L"), dtype=np.float64)
-    except (OSError, SyntaxError, ValueError) as error:
-        raise ValueError(f"{path} is not a readable image: {error}") from None
+    with errors_naming(path), Image.open(path) as image:
+        if image.mode.startswith("I"):  # 16 bits per pixel: keep them all
+            return np.asarray(image, dtype=np.float64)
+        return np.asarray(image.convert("L"), dtype=np.float64)
 
 
 def read_distributions(mapped: MappedQuestion, height: int, width: int) -> Iterator[np.ndarray]:

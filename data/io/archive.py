@@ -37,7 +37,7 @@ def choose_members(
     """The files of an archive by the name they will have; a dangerous one raises."""
     chosen: dict[str, zipfile.ZipInfo] = {}
     for member in opened.infolist():
-        if member.is_dir():
+        if member.filename.endswith("/"):  # is_dir() fails where a damaged archive has no name
             continue
         check_member(member, archive)
         name = rename(member.filename)
@@ -58,6 +58,8 @@ def check_member(member: zipfile.ZipInfo, archive: Path) -> None:
         problem = "would leave the folder it is unpacked into"
     elif kind not in (0, stat.S_IFREG):
         problem = "is a link or a device, not a file"
+    elif not path.name:
+        problem = "has no name"
     elif member.header_offset < 0:
         problem = "lies outside the archive"
     elif member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

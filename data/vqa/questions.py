@@ -134,9 +134,10 @@ def parse_annotation(
     if not isinstance(answers, list) or (is_scored and found != NUM_ANNOTATORS) or not found:
         repeat = "; repeat it" if found == 1 else ""
         raise ValueError(f"{where} must have {expected} answers, found {found}{repeat}")
-    for answer in answers:
-        if type(answer) is not str:
-            take_text(answer, "answer", f"{where}: an answer")
+    answers = [  # one with more keys than an answer's is still an object
+        each if type(each) is str else take_text(each, "answer", f"{where}: an answer")
+        for each in answers
+    ]
     image_id = take_id(entry, "image_id", where)
     if not is_scored:
         return Annotation(question_id, image_id, "", "", "", tuple(answers))

@@ -91,7 +91,8 @@ def attend(
     features = batch.features.to(world.device, non_blocking=True)
     grid = Grid.of(batch.question_sizes(), device=world.device)
     tokens = batch.tokens.to(world.device, non_blocking=True)
-    with explain_batch(len(batch.tokens)), autocast_to(dtype, world.device):
+    by_batch = getattr(model.pool_image.head, "selection", None) == "batch"
+    with explain_batch(len(batch.tokens), by_batch), autocast_to(dtype, world.device):
         return model.attend(
             features,
             grid,

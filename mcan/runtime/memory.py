@@ -19,8 +19,11 @@ def explain_shortage(num_questions: int, halved_by: str) -> Iterator[None]:
         raise MemoryError(f"{what} ({reason})") from error
 
 
-def explain_batch(num_questions: int) -> contextlib.AbstractContextManager[None]:
-    """The same of a batch that is only answered."""
-    return explain_shortage(
-        num_questions, f"runtime.evaluation_batch_size={max(1, num_questions // 2)}"
-    )
+def explain_batch(
+    num_questions: int, is_selected_by_batch: bool = False
+) -> contextlib.AbstractContextManager[None]:
+    """The same of a batch that is only answered; with selection=batch, K* depends on its size."""
+    remedy = f"runtime.evaluation_batch_size={max(1, num_questions // 2)}"
+    if is_selected_by_batch:
+        remedy += ", in a new run: with selection=batch, K* depends on it"
+    return explain_shortage(num_questions, remedy)

@@ -116,7 +116,7 @@ class Command(Configuration[Schema]):
             if not cause:
                 print(f"error: {describe(error)}", file=sys.stderr)
             sys.exit(CRASHED)
-        except MemoryError as error:
+        except shortages() as error:
             fail(error, CRASHED)
         except (ValueError, OSError, OmegaConfBaseException) as error:
             fail(error)
@@ -149,6 +149,12 @@ def read_words(words: Sequence[str], literal: Sequence[str] = ()) -> list[str]:
     return [rename_word(word) for word in quoted]
 
 
+def shortages() -> tuple[type[Exception], ...]:
+    """What is raised where memory is full; a device's too if the command has imported torch."""
+    torch = sys.modules.get("torch")
+    return (MemoryError,) if torch is None else (MemoryError, torch.OutOfMemoryError)
+
+
 def has_own_place(overrides: Sequence[str]) -> bool:
     """Whether a multirun is told where to keep its files; other launchers need them to stay."""
     return any(word.startswith(("hydra.sweep.dir=", "hydra/launcher=")) for word in overrides)
@@ -171,6 +177,9 @@ def fail(error: Exception, code: int = USER_ERROR) -> NoReturn:
 
 def describe(error: Exception) -> str:
     """An error in one sentence."""
+    if isinstance(error, shortages()) and not (isinstance(error, MemoryError) and str(error)):
+        reason = ". ".join(one_line(error).split(". ")[:2]) or "MemoryError"
+        return f"the device's memory is full: use one with more of it ({reason})"
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     return one_line(error)

@@ -122,7 +122,7 @@ def compose(config_name: str, overrides: list[str]) -> tuple[DictConfig, dict[st
         return config, choices
     except MissingConfigException as error:
         raise ValueError(describe_missing(error)) from None
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
+    except (HydraException, OmegaConfBaseException, ValueError, OSError, AssertionError) as error:
         unknown = re.search(r"Could not override '([^']+)'", str(error))
         if unknown is None or not overrides:
             raise ValueError(one_line(error)) from None

@@ -81,6 +81,7 @@ def to_overrides(words: Sequence[str]) -> list[str]:
     return overrides
 
 
-def one_line(error: Exception) -> str:
-    """An error's words on one line."""
-    return " ".join(str(error).split())
+def one_line(error: BaseException) -> str:
+    """An error's words on one line; those of its cause, or its name, where it has none."""
+    cause = error.__cause__ or error.__context__
+    return " ".join(str(error).split()) or (one_line(cause) if cause else type(error).__name__)

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import gradio as gr
 
+from mcan.evaluation.single_question import Answer
 from scripts.demo.answer_html import write_message
 from scripts.demo.examples import Example
 from scripts.demo.model_list import ModelList
@@ -164,11 +165,21 @@ class Page:
 
     def do_move(self, session: Session | None, num_components: int, lam: float) -> Updates:
         """The same forward pass under another K or λ."""
-        if session is None:
+        answer = choose(session, num_components, lam)
+        if session is None or answer is None:
             return {}
-        attention, answers = session.show(session.answer(num_components, lam))
+        attention, answers = session.show(answer)
         return {self.attention: attention, self.answers: answers}
 
     def do_draw(self, session: Session | None, num_components: int, lam: float) -> str:
         """The figure to save, as a data URI."""
-        return "" if session is None else session.draw(session.answer(num_components, lam))
+        answer = choose(session, num_components, lam)
+        return "" if session is None or answer is None else session.draw(answer)
+
+
+def choose(session: Session | None, num_components: int | None, lam: float) -> Answer | None:
+    """The answer under K and λ; None for values that no control of the page gives."""
+    try:
+        return None if session is None else session.answer(num_components or BY_LAMBDA, lam)
+    except ValueError:
+        return None

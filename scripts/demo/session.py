@@ -49,12 +49,16 @@ class Session:
         return embed_file(file, "png")
 
 
-def start_session(models: ModelList, path: str | None, question: str, run: str) -> Session:
+def start_session(
+    models: ModelList, path: str | None, question: str | None, run: str | None
+) -> Session:
     """Run the network once; raise a sentence for the visitor when that cannot be."""
     if not path:
         raise ValueError("There is no image yet: upload one, or pick an example.")
-    if not tokenize(question):
+    if not question or not tokenize(question):
         raise ValueError("There is no question yet: type one, such as: What color is the circle?")
+    if run is None:
+        raise ValueError("There is no model yet: choose one.")
     picture = read_upload(path)
     forward = models.get(run).run(picture, question)
     return Session(forward, to_photo(picture, PAGE_SIDE), to_photo(picture, FIGURE_SIDE))

@@ -108,10 +108,11 @@ def is_younger(path: Path, checkpoint: Path) -> bool:
 def read(path: Path) -> dict[str, Any]:
     """The JSON that a command has written."""
     content = read_json(path)
-    if not isinstance(content, dict):
+    rows = content.get("rows", []) if isinstance(content, dict) else None  # of lambda
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError(f"{path} holds no report; delete it, and it is made again")
-    if "rows" in content:  # of lambda
-        content["rows"] = [rename_old_metrics(row) for row in content["rows"]]
+    if rows:
+        content["rows"] = [rename_old_metrics(row) for row in rows]
     return rename_old_metrics(content)
 
 

@@ -1,10 +1,7 @@
-"""Reads damaged stores in a process of its own: python -m tests.faults.damaged_stores folder mode n
-
-Prints every case before it is tried, so that a crash of the C library can be attributed.
-"""
+"""Damaged feature stores: the plain bytes, or the index with a checksum that fits the damage."""
 
 import os
-import sys
+import random
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +10,7 @@ from data.features.header import SIZE, Header, write_header
 from data.features.reader import FeatureStore
 from data.features.verify import verify_store
 from tests.data.features.sample_features import draw_rows, write_sample
+from tests.faults.fuzzing import Case, Fixture, Format, Fuzzer
 
 
 def write_nan(path: Path, image_id: int | None = None, row: int = 0) -> int:
@@ -27,29 +25,42 @@ def write_nan(path: Path, image_id: int | None = None, row: int = 0) -> int:
     return found
 
 
-def damage(content: bytes, places: np.ndarray, generator: np.random.Generator) -> bytes:
-    """Cut, flip, overwrite or shift bytes; `places` are the offsets that may be damaged."""
-    damaged = bytearray(content)
-    kind = generator.integers(4)
-    place = int(generator.choice(places))
-    if kind == 0:
-        return bytes(damaged[:place])
-    if kind == 1:
-        return flip(content, places, generator)
-    if kind == 2:
-        piece = generator.bytes(int(generator.integers(1, 9)))
-        damaged[place : place + len(piece)] = piece
-    else:
-        del damaged[place : place + int(generator.integers(1, 64))]
-    return bytes(damaged)
+def read_rows(path: Path) -> dict[int, np.ndarray]:
+    """All rows of a store that is verified to be sound."""
+    with FeatureStore(path) as store:
+        verify_store(path)
+        return {n: np.array(store.rows(n)) for n in store.image_ids.tolist()}
 
 
-def flip(content: bytes, places: np.ndarray, generator: np.random.Generator) -> bytes:
-    """Change bytes but not the file size, so that the checksum can be written again."""
-    damaged = bytearray(content)
-    for at in generator.choice(places, generator.integers(1, 5)).tolist():
-        damaged[at] ^= int(generator.integers(1, 256))
-    return bytes(damaged)
+def check_rows(rows: dict[int, np.ndarray]) -> None:
+    """A store that is read at all holds what was written."""
+    expected = draw_rows()
+    assert rows.keys() == expected.keys()
+    assert all(np.array_equal(rows[n], expected[n]) for n in rows)
+
+
+STORE = Format("HDF5 stores, plain", "plain.h5", write_sample, read_rows, check_rows)
+
+
+def prepare_signed(folder: Path, _: Fixture) -> Case:
+    """Flipped bits of the index with a checksum that fits them, so that HDF5 parses them."""
+    path = folder / "signed.h5"
+    write_sample(path)
+    valid = path.read_bytes()
+    with FeatureStore(path) as store:
+        header = store.header
+    rows = range(header.data_offset, header.data_offset + header.data_bytes)
+    places = [place for place in range(SIZE, len(valid)) if place not in rows]
+
+    def flip_and_read(chance: random.Random) -> None:
+        damaged = bytearray(valid)
+        for place in chance.sample(places, chance.randint(1, 4)):
+            damaged[place] ^= chance.randint(1, 255)
+        path.write_bytes(damaged)
+        update_checksum(path, header)
+        STORE.read_or_reject(path)
+
+    return flip_and_read
 
 
 def update_checksum(path: Path, header: Header) -> None:
@@ -59,37 +70,7 @@ def update_checksum(path: Path, header: Header) -> None:
     os.close(descriptor)
 
 
-def classify(path: Path) -> str:
-    """How reading a store ends: rejected by name, other rows, or the same rows as written."""
-    try:
-        with FeatureStore(path) as store:
-            verify_store(path)
-            expected = draw_rows()
-            same = all(np.array_equal(store.rows(n), rows) for n, rows in expected.items())
-            return "same" if same else "OTHER ROWS WERE READ"
-    except (ValueError, OSError) as error:
-        return "rejected" if path.name in str(error) else f"NOT NAMED: {error}"
-
-
-def main(folder: Path, mode: str, num_cases: int, first: int) -> None:
-    """Damage a store `num_cases` times; "signed" updates the checksum, so that HDF5 parses it."""
-    path = folder / f"{mode}.h5"
-    write_sample(path)
-    valid = path.read_bytes()
-    with FeatureStore(path) as store:
-        header = store.header
-    places = np.arange(len(valid))
-    rows = (places >= header.data_offset) & (places < header.data_offset + header.data_bytes)
-    if mode == "signed":
-        places = places[~rows & (places >= SIZE)]
-    for number in range(first, first + num_cases):
-        generator = np.random.default_rng(number)
-        print(number, end=" ", flush=True)
-        path.write_bytes((flip if mode == "signed" else damage)(valid, places, generator))
-        if mode == "signed":
-            update_checksum(path, header)
-        print(classify(path), flush=True)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+FUZZERS = [
+    Fuzzer(STORE.name, STORE.prepare, 1200),
+    Fuzzer("HDF5 stores, signed", prepare_signed, 500),
+]

@@ -1,5 +1,6 @@
 """The moments of a training run at which a fault can be injected."""
 
+RESUMING = "while resuming"
 IN_STEP = "inside a step"
 IN_VALIDATION = "in validation"
 IN_WRITING = "while a checkpoint is written"

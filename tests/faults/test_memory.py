@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import pytest
 
@@ -19,6 +20,15 @@ from tests.small_runs import AT_EVERY_STEP, assert_ends_like, train_command
 CRASHED = 1
 SHORTAGE = r"error: (\d+) questions at a time do not fit into memory: set runtime\.(\w+)=(\d+) "
 REASON = r"\(CUDA out of memory\. Tried to allocate 2\.00 GiB\)"
+
+ANSWERING = json.dumps({"place": moments.IN_ANSWERING, "passage": 1, "action": "out of memory"})
+# commands that train nothing have no modules=[…]
+STARVED = """
+import importlib, sys
+import tests.faults.trap
+name = sys.argv.pop(1)
+importlib.import_module(name).main()
+"""
 
 
 def run_out(process):
@@ -67,4 +77,25 @@ def test_out_of_memory_in_evaluation(multimodal_run, runs, num_processes):
     error, count, setting, value = run_out(process)
     assert error.endswith(")")
     assert (setting, value) == ("evaluation_batch_size", count // 2)
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["ask", "figures", "gallery", "human_attention", "attention_arrays"]
+)
+def test_out_of_memory_in_a_command_of_one_process(multimodal_run, small_dataset, runs, name):
+    picture = min((small_dataset / "images" / "val2014").iterdir())
+    output = runs / f"{name}_output{'.png' if name == 'ask' else ''}"
+    words = [f"output={output}", *QUIET]
+    words += [f"image={picture}", "question=what"] if name == "ask" else []
+    if name in ("ask", "attention_arrays"):
+        words.append(f"checkpoint={multimodal_run}")
+    else:
+        words.append(f"checkpoints=[{multimodal_run}]")
+    starts = ["-c", STARVED, f"scripts.{name}", *words]
+    code, printed = Run([sys.executable, *starts], TRAP=ANSWERING, TRACE=str(runs / "trace")).end()
+    assert code == CRASHED, printed
+    (error,) = errors_of(printed)
+    assert re.search("(device's memory is full|fit into memory): (use|set) ", error)
+    assert re.search(REASON, error)
     assert not output.exists()

@@ -116,6 +116,7 @@ def follow_restoring(run: TrainingRun, state: dict[str, Any]) -> None:
     """Record the step that a run resumes from."""
     global step
     step = state["progress"]["global_step"]
+    reach(moments.RESUMING)
 
 
 def follow_batches(batches: Iterable[Any]) -> Iterator[Any]:
