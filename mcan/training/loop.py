@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NoReturn
 
-import torch
-
 from attention.seeding import mixed_seed
 from mcan.evaluation.evaluation_split import EvaluationSplit
 from mcan.evaluation.evaluator import evaluate_split
@@ -17,6 +15,7 @@ from mcan.head_schedule import ScheduledHead
 from mcan.network.model import MCAN
 from mcan.runtime.memory import explain_shortage
 from mcan.runtime.stop_request import StoppedOnRequestError, StopRequest
+from mcan.runtime.torch_settings import seed_generators
 from mcan.training.learning_rate import build_rate
 from mcan.training.run_folder import RunFolder
 from mcan.training.settings import TrainingSettings
@@ -88,9 +87,8 @@ class TrainingRun:
         for batches in self.data.batches(epoch, self.progress.step):
             rate = self.rate(self.progress)
             step = self.progress.global_step
-            torch.manual_seed(
-                mixed_seed("dropout", self.settings.seed, step, self.stepper.world.rank)
-            )
+            seed = mixed_seed("dropout", self.settings.seed, step, self.stepper.world.rank)
+            seed_generators(self.stepper.world.device, seed)
             result = self.stepper.step(batches, step, rate, stop.is_made)
             stop_requested = pending is not None and self._read(*pending)
             self.progress = replace(

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mcan.runtime.settings import Runtime
-from mcan.runtime.torch_settings import choose_num_threads
+from mcan.runtime.torch_settings import choose_num_threads, seed_generators
 
 COUNT = """
 import resource, torch
@@ -48,6 +48,15 @@ def test_a_run_keeps_its_threads_and_a_narrow_network_has_one():
         (3, 32, 2, 3),
     ):
         assert choose_num_threads(Runtime(num_threads=set_to), hidden, before) == expected
+
+
+def test_seeding_draws_what_torch_itself_would():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(2**63 + 5)
+        expected = torch.rand(4)
+        seed_generators(torch.device("cpu"), 2**63 + 5)
+        assert torch.equal(torch.rand(4), expected)
+        assert not torch.equal(torch.rand(4), expected)
 
 
 def report(program, **variables):
