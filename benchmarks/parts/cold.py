@@ -28,7 +28,7 @@ from mcan.runtime.loader_threads import LEAST, MOST
 PIECE = 2 << 20  # bytes
 BATCH_SIZE = 64
 SEQUENTIAL, RANDOM = "sequential reads, one thread", "random reads of 2 MB"
-ADVISED = f"pread, {MOST} threads"  # what the page recommends
+ADVISED = f"pread, {MOST} threads"  # for disks that want many requests at a time
 
 
 def measure(path: Path, num_images: int, rounds: int) -> Part:
