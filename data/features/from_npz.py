@@ -29,7 +29,10 @@ BOTTOM_UP = "bottom-up-attention"  # what published MCANs were trained on
 MOST_REGIONS = 100  # per image: what published MCANs pad to
 OUTSIDE = 1.0  # pixels that a box may reach beyond the image: some count pixels from 0, some from 1
 # what reading a damaged, encrypted or foreign archive raises
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, MemoryError)
+DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, MemoryError),
+    UnicodeError,  # a member's name
+)
 
 
 def convert_regions(

@@ -25,7 +25,7 @@ def extract(
             needed = sum(member.file_size for member in members.values())
             require_room(folder, needed, f"unpacking {archive}")
             return unpack(opened, members, archive, folder)
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeError) as error:
         raise ValueError(
             f"{archive} is not a valid zip archive ({error}); delete it and download it again"
         ) from None

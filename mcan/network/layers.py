@@ -20,7 +20,7 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, hidden: int, num_heads: int, dropout: float) -> None:
         super().__init__()
-        if hidden % num_heads:
+        if num_heads < 1 or hidden % num_heads:
             raise ValueError(f"hidden={hidden} cannot be divided among num_heads={num_heads}")
         self.num_heads, self.dropout = num_heads, dropout
         self.query, self.key = nn.Linear(hidden, hidden), nn.Linear(hidden, hidden)

@@ -1,4 +1,5 @@
 import os
+import zipfile
 
 import h5py
 import numpy as np
@@ -173,6 +174,16 @@ def test_a_truncated_file_is_named(tmp_path):
     write_npz(tmp_path / "npz", {3: 4})
     path = next((tmp_path / "npz").iterdir())
     path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(ValueError, match="is damaged or not"):
+        convert_regions(tmp_path / "npz", tmp_path / "a.h5")
+
+
+def test_a_file_with_a_name_that_is_no_text_is_named(tmp_path):
+    write_npz(tmp_path / "npz", {3: 4})
+    path = next((tmp_path / "npz").iterdir())
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("é", b"")
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xa9\xa9"))
     with pytest.raises(ValueError, match="is damaged or not"):
         convert_regions(tmp_path / "npz", tmp_path / "a.h5")
 

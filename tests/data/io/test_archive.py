@@ -36,6 +36,13 @@ def test_rename_chooses_and_moves_members(tmp_path: Path) -> None:
     assert files_under(tmp_path) == ["a.zip", "maps/1.png"]
 
 
+def test_a_member_whose_name_is_no_text_is_rejected(tmp_path: Path) -> None:
+    archive = make_zip(tmp_path / "a.zip", {"é": b"1"})
+    archive.write_bytes(archive.read_bytes().replace("é".encode(), b"\xa9\xa9"))
+    with pytest.raises(ValueError, match=r"a\.zip is not a valid zip archive"):
+        extract(archive, tmp_path / "out")
+
+
 OUTSIDE = ["../evil", "deep/../../evil", "/etc/evil", "..\\evil", "C:\\evil", "C:/evil"]
 LINK = zipfile.ZipInfo("link")
 LINK.external_attr = (stat.S_IFLNK | 0o777) << 16

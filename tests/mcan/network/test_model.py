@@ -152,6 +152,8 @@ def test_word_vectors_of_another_shape_raise(model):
         mcan.set_embeddings(model, torch.ones(30, 13))
 
 
-def test_hidden_must_be_divisible_by_the_number_of_heads():
-    with pytest.raises(ValueError, match="hidden=16 cannot be divided among num_heads=3"):
-        MultiHeadAttention(16, 3, 0.1)
+@pytest.mark.parametrize("num_heads", [3, 0, -4])
+def test_hidden_must_be_divisible_by_the_number_of_heads(num_heads):
+    problem = f"hidden=16 cannot be divided among num_heads={num_heads}"
+    with pytest.raises(ValueError, match=problem):
+        MultiHeadAttention(16, num_heads, 0.1)
