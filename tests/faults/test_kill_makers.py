@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import torch
@@ -86,8 +87,10 @@ def kill_while_it_writes(command, output, delay):
         assert code == 0, printed
         return None
     for number in members(process.run):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(number, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+            # Python's own process that removes semaphores when the others are gone is left alone
+            if b"resource_tracker" not in Path(f"/proc/{number}/cmdline").read_bytes():
+                os.kill(number, signal.SIGKILL)
     process.communicate()
     assert_is_over(process.run)
     return listing(output)
@@ -109,11 +112,13 @@ def test_killed_while_files_are_made(making, length, command, tmp_path, kill_log
     with length.keep(making, {"kills": kills}):
         while len(kills) < making.num_kills:
             left = kill_while_it_writes(command, output, chance.uniform(0, 0.5))
-            if left is None:
-                assert listing(output) == whole
+            is_complete = left is None or whole.keys() <= left.keys()  # it was killed too late
+            left = listing(output)
+            assert all(left[name] == whole[name] for name in left.keys() & whole.keys())
+            if is_complete:
+                assert whole.keys() <= left.keys()
                 empty(output)
                 continue
-            assert all(left[name] == whole[name] for name in left.keys() & whole.keys())
             kills.append(kill_log(f"{making.what}: {len(left)} files are there"))
         assert make_whole(command, output) == whole
 
