@@ -11,7 +11,7 @@ import torch
 from mcan.runtime.settings import Runtime
 
 # of glibc's mallopt, which knows no names at run time
-TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3
+TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4
 NARROW = 64  # hidden width of a network up to which one thread is as fast as several
 
 
@@ -60,6 +60,6 @@ def keep_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):
         return
-    mallopt(MMAP_THRESHOLD, 32 << 20)  # larger blocks are still mapped: more is not allowed
+    mallopt(MMAP_MAX, 0)  # a block with a mapping of its own is returned as soon as it is freed
     mallopt(TRIM_THRESHOLD, 1 << 30)
     mallopt(TOP_PAD, 64 << 20)
