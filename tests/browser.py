@@ -31,6 +31,9 @@ class Browser:
             [
                 CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
                 "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
+                # nobody looks at this window: without these its timers may be put off
+                "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
+                "--disable-backgrounding-occluded-windows",
                 f"--user-data-dir={folder / 'profile'}", "--window-size=1280,1000",
                 "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "about:blank",
             ],
@@ -62,6 +65,7 @@ class Browser:
             if answer.get("id") == self.number:
                 assert "error" not in answer, f"{method}: {answer['error']}"
                 return answer["result"]
+            assert answer.get("method") != "Inspector.targetCrashed", "the page has crashed"
             self.events.append(answer)
 
     def receive(self) -> dict[str, Any]:
