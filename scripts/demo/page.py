@@ -120,11 +120,14 @@ class Page:
         run: str,
     ) -> Updates:
         """Run the network, or say what is missing."""
+        # For an output that is left out Gradio makes another component, and one that is an input
+        # too stays in the session for ever: K and λ are always given their values.
+        updates: Updates = {self.components: num_components, self.lam: lam}
         try:
             session = start_session(self.models, path, question, run)
         except (ValueError, OSError) as error:
-            return {self.message: write_message(" ".join(str(error).split()))}
-        updates: Updates = {self.session: session, self.message: ""}
+            return {**updates, self.message: write_message(" ".join(str(error).split()))}
+        updates |= {self.session: session, self.message: ""}
         if before is None or before.forward.trained is not session.forward.trained:
             num_components, lam = BY_LAMBDA, session.forward.lam or 0.0
             updates |= self.offer_choices(session.forward.k_max, lam)
@@ -146,7 +149,7 @@ class Page:
     ) -> Updates:
         """Ask another model the last question; nothing where there was none."""
         if before is None:
-            return {self.message: ""}
+            return {self.components: num_components, self.lam: lam, self.message: ""}
         return self.do_ask(before, num_components, lam, *inputs)
 
     def do_pick(self, event: gr.SelectData) -> Updates:
