@@ -73,13 +73,14 @@ def trace(folder):
 
 @pytest.mark.parametrize("num_processes", [1, 2])
 def test_sigterm(words, references, folder, trace, num_processes):
-    """Sent to the launcher, if there is one, as a cluster's scheduler does."""
-    again = [*words, f"name={folder.name}"]
+    """Sent to the launcher, if there is one, as a cluster's scheduler does: no crash to repeat."""
+    again = [*words, f"name={folder.name}", "runtime.max_restarts=1"]
     process = hold_in_step(again, trace, HELD, num_processes)
     process.terminate()
     code, printed = process.end()
     assert code == PREEMPTED, printed
     assert printed.count("stopped on request; resume=true continues") == 1
+    assert "Traceback" not in printed
     assert assert_matches_reference(folder, references[num_processes]) in SOON_AFTER
     resume(folder, again, trace, num_processes, references[num_processes])
 

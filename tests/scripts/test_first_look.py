@@ -14,16 +14,16 @@ from mcan.evaluation.evaluation_split import open_evaluation_split
 from mcan.evaluation.trained_model import load_trained
 from mcan.runtime.settings import Runtime
 from scripts import train
+from tests.mcan.runtime.together import run_together
 from tests.small_models import listing, read_error
 from tests.small_runs import (
     ALONE,
     AT_EVERY_STEP,
     assert_ends_like,
     assert_same,
+    compose,
     end_state,
-    finish,
     settings,
-    start,
     train_here,
 )
 
@@ -94,16 +94,6 @@ def test_a_limited_run_is_not_resumed_as_a_whole_one(small_dataset, runs, limite
     assert listing(limited) == before
 
 
-def test_two_processes_see_the_same_limited_batches(small_dataset, runs, limited):
-    words = settings(small_dataset, runs, "name=two", "optim.epochs=1", *LIMITED)
-    code, printed = finish(start(words, num_processes=2))
-    assert code == 0, printed
-    (line,) = end_state(runs / "two")["metrics"]
-    first = end_state(limited)["metrics"][0]
-    same = ("step", "validation_questions", "learning_rate")
-    assert {name: line[name] for name in same} == {name: first[name] for name in same}
-
-
 def read_trace(folder):
     (path,) = folder.glob("profile_*")
     with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -161,13 +151,27 @@ def test_debug_quick_trains_validates_saves_and_resumes_beside_the_real_run(
     assert listing(real) == before
 
 
-def test_debug_quick_with_a_trace_runs_on_two_processes(debug, tmp_path):
-    code, printed = finish(start([*debug, "runtime.profile=2", "figures=0"], num_processes=2))
-    assert code == 0, printed
-    folder = tmp_path / "debug" / "mine"
-    assert [line["step"] for line in end_state(folder)["metrics"]] == [8, 16]
-    traces = sorted(path.name for path in folder.glob("profile_*"))
+def train_together(world, words):
+    train.train(compose(words), world)
+
+
+def test_debug_quick_with_a_trace_runs_on_two_processes_and_sees_the_same_limited_batches(
+    debug, tmp_path
+):
+    words = [*debug, "figures=0", "runtime.evaluation_batch_size=7"]
+    traced = [*words, "name=by_two", "runtime.profile=2"]
+    jobs = [(2, train_together, (traced,)), (1, train_together, ([*words, "name=alone"],))]
+    run_together(jobs, tmp_path)
+    alone, by_two = (tmp_path / "debug" / name for name in ("alone", "by_two"))
+    traces = sorted(path.name for path in by_two.glob("profile_*"))
     assert traces == ["profile_steps_12-13.json.gz", "profile_steps_4-5.json.gz"]
+    lines = end_state(by_two)["metrics"]
+    assert [line["step"] for line in lines] == [8, 16]
+    for name in ("step", "validation_questions", "learning_rate"):
+        assert [line[name] for line in lines] == [
+            line[name] for line in end_state(alone)["metrics"]
+        ]
+    assert 8 <= lines[0]["validation_questions"] <= 8 * 7 < 60
 
 
 def test_debug_quick_leaves_a_folder_alone_that_is_not_its_own(debug, tmp_path, multimodal_run):

@@ -22,8 +22,8 @@ from scripts.paper.report import Report, to_html, to_markdown
 from scripts.paper.requirements import list_missing
 from scripts.paper.runs import FINE_TUNED, HEADS, Run, plan_runs, train_runs
 from scripts.paper.tables import Table, spread, tabulate_divergence, tabulate_lambda
-from tests.small_models import find_command, read_error, run_here
-from tests.small_runs import SMALL, finish, start, train_here
+from tests.small_models import QUIET, find_command, read_error, run_here
+from tests.small_runs import SMALL, assert_ends_like, train_here
 
 
 @pytest.fixture(scope="module")
@@ -38,18 +38,24 @@ def arguments(small_dataset, tmp_path_factory):
     ]  # fmt: skip
 
 
-def make_paper(arguments):
-    """The command's exit code and all that it printed."""
-    return finish(start(arguments, module="scripts.paper"))
+def call_here(arguments, what):
+    """A command that measures, in this process; its own tests start it from the command line."""
+    command, num_threads = find_command(arguments[1].split(".")[1]), torch.get_num_threads()
+    (settings,) = command.compose(read_words([*arguments[2:], *QUIET]))
+    command.run(settings)
+    torch.set_num_threads(num_threads)
 
 
 @pytest.fixture(scope="module")
 def report(arguments):
-    """The folder of a finished report."""
-    code, printed = make_paper(arguments)
-    assert code == 0, printed
-    runs = next(word for word in arguments if word.startswith("runs=")).removeprefix("runs=")
-    return Path(runs)
+    """The folder of a finished report, whose runs and measures were made in this process."""
+    (settings,) = paper.main.compose(read_words(arguments))
+    for run in paper.plan(settings):
+        train_here([*run.overrides])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measures, "call", call_here)
+        paper.main.run(settings)
+    return Path(settings.runs)
 
 
 def test_the_report_says_what_the_commands_measured(report, small_dataset):
@@ -82,22 +88,33 @@ def test_the_report_says_what_the_commands_measured(report, small_dataset):
 
 def test_a_second_call_does_nothing_again(report, arguments):
     before = list_times(report)
-    code, printed = make_paper(arguments)
-    assert code == 0, printed
+    code, printed, error = run_here(paper.main, *arguments, quiet=[])
+    assert (code, error) == (0, "")
     assert list_times(report) == before
     assert printed.count("there already") == 4
+
+
+def test_a_missing_run_is_trained_and_measured_by_processes_to_the_same_report(
+    report, arguments, tmp_path
+):
+    folder = Path(shutil.copytree(report, tmp_path / "copy", copy_function=shutil.copy2))
+    shutil.rmtree(folder / "unimodal-seed3")
+    (folder / "report.md").unlink()
+    kept = list_times(folder)
+    code, printed, error = run_here(paper.main, *arguments, f"runs={folder}", quiet=[])
+    assert code == 0, error
+    assert printed.count("there already") == 3
+    assert_ends_like(folder / "unimodal-seed3", report / "unimodal-seed3")
+    made, expected = ((each / "report.md").read_text() for each in (folder, report))
+    assert made.split("## Figures")[0] == expected.split("## Figures")[0]
+    assert kept.items() < list_times(folder).items()
+    assert (folder / "report.html").stat().st_mtime_ns > max(kept.values())
 
 
 def list_times(report):
     """When each file was written, but those of the report itself."""
     files = [path for path in report.rglob("*") if path.is_file() and path.stem != "report"]
     return {path: path.stat().st_mtime_ns for path in files}
-
-
-def call_here(arguments, what):
-    """A command that measures, in this process."""
-    code, _, error = run_here(find_command(arguments[1].removeprefix("scripts.")), *arguments[2:])
-    assert code == 0, error
 
 
 def test_both_epochs_are_measured_and_named_when_asked_for(
@@ -366,9 +383,9 @@ def test_runs_in_parallel_do_not_share_several_gpus():
 
 def test_a_run_that_fails_stops_the_report(arguments, tmp_path):
     own = [f"runs={tmp_path / 'p'}", "train=init_from=nowhere", "parallel=1"]
-    code, printed = make_paper([*arguments, *own])
+    code, _, error = run_here(paper.main, *arguments, *own, quiet=[])
     assert code == 2
-    assert "discrete-seed3 ended with exit code 2" in printed
+    assert "discrete-seed3 ended with exit code 2" in error
     assert not (tmp_path / "p" / "report.md").exists()
 
 

@@ -1,9 +1,12 @@
 """make sweep: nothing is done twice, nothing that failed is hidden, λ needs no training."""
 
+import contextlib
 import csv
 import importlib
+import io
 import json
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +14,14 @@ import pytest
 from PIL import Image
 from tensorboard.backend.event_processing.event_multiplexer import EventMultiplexer
 
-from scripts import sweep_report
+from scripts import select_lambda, sweep_report
 from scripts.sweep.command_line import expand, name_job, take_lambda
 from scripts.sweep.heat_map import draw_heat_map
 from scripts.sweep.job import is_of_any_command
 from scripts.sweep.plan import Plan, load_plan, merge
 from scripts.sweep.report import describe_best
 from scripts.sweep.results import Cell, choose_best
+from scripts.sweep.states import FAILED, write_record
 from tests.scripts.mistakes import assert_one_sentence
 from tests.small_models import listing, run_here
 from tests.small_runs import (
@@ -115,8 +119,7 @@ def test_a_mistake_anywhere_in_a_sweep_ends_it_in_one_sentence_before_it_starts(
     assert not (tmp_path / "runs").exists()
 
 
-def start_sweep(words):
-    return start(words, module="scripts.sweep")
+PLAIN, STOPPED = "peak_0.001-seed_1", "peak_0.001-seed_2"
 
 
 @pytest.fixture(scope="module")
@@ -130,50 +133,87 @@ def words(small_dataset, tmp_path_factory):
     ]  # fmt: skip
 
 
+def train_plain(words, folder, name, seed):
+    """A run like that of a job, without a sweep."""
+    kept = [w for w in words if not w.startswith(("optim.rate", "seed", "attention.lam", "sweep"))]
+    train_here([*kept, f"runs={folder}", f"name={name}", "optim.rate.peak=1e-3", f"seed={seed}"])
+
+
 @pytest.fixture(scope="module")
-def interrupted(words):
-    """A sweep that is asked to stop while its first job trains: folder, code and words."""
+def folder(words):
+    """Of a sweep whose first job is done before it starts."""
     (runs,) = [word.removeprefix("runs=") for word in words if word.startswith("runs=")]
     folder = Path(runs) / "s"
-    process = start_sweep(words)
-    wait_for_step(folder / "peak_0.001-seed_1", 3, process)
-    process.send_signal(signal.SIGINT)
-    return folder, *finish(process)
+    train_plain(words, folder, PLAIN, 1)
+    grid = ["grid.count=0", "grid.extra=[0.0,1.0,5.0]", "folds=3"]
+    code, _, error = run_here(select_lambda.main, f"checkpoint={folder / PLAIN}", *grid)
+    assert code == 0, error
+    return folder
 
 
 @pytest.fixture(scope="module")
-def swept(interrupted, words):
-    """The same sweep, started again: folder, code and words."""
-    return interrupted[0], *finish(start_sweep(words))
+def done_before(folder):
+    return listing(folder / PLAIN)
 
 
-def test_an_interrupted_sweep_says_so_and_leaves_a_report(interrupted):
-    folder, code, printed = interrupted
+@pytest.fixture(scope="module")
+def interrupted(folder, done_before, words):
+    """The sweep is asked to stop while its second job trains: code and words."""
+    process = start(words, module="scripts.sweep")
+    wait_for_step(folder / STOPPED, 3, process)
+    process.send_signal(signal.SIGINT)
+    return finish(process)
+
+
+@pytest.fixture(scope="module")
+def swept(interrupted, folder, words):
+    """The same sweep, started again, and here; a third job failed before: code and words."""
+    plan = load_plan(folder)
+    write_record(plan, plan.jobs[2], FAILED, "error: a disk was full")
+    printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")  # what jobs print are bytes
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.setattr(sys, "argv", ["sweep", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+    printed.flush()
+    return end.value.code, printed.buffer.getvalue().decode()
+
+
+def test_an_interrupted_sweep_says_so_and_leaves_a_report(interrupted, folder):
+    code, printed = interrupted
     assert code == 75, printed
-    assert "interrupted: peak_0.001-seed_1: resumes when the sweep is started again" in printed
+    assert f"interrupted: {STOPPED}: resumes when the sweep is started again" in printed
     assert "missing: peak_1e+30-seed_2: not started yet" in printed
     assert "Traceback" not in printed
     assert (folder / "results.csv").is_file()
 
 
-def test_the_second_start_goes_on_and_ends_like_plain_runs(swept, words, tmp_path):
-    folder, _, printed = swept
-    assert "peak_0.001-seed_1: resumes" in printed
-    kept = [w for w in words if not w.startswith(("optim.rate", "seed", "attention.lam", "sweep"))]
-    train_here([*kept, f"runs={tmp_path}", "name=plain", "optim.rate.peak=1e-3", "seed=1"])
-    assert_same(end_state(folder / "peak_0.001-seed_1"), end_state(tmp_path / "plain"))
+def test_the_second_start_goes_on_and_ends_like_plain_runs(swept, folder, words, tmp_path):
+    _, printed = swept
+    assert f"{STOPPED}: resumes" in printed
+    train_plain(words, tmp_path, "plain", 2)
+    assert_same(end_state(folder / STOPPED), end_state(tmp_path / "plain"))
+
+
+def test_no_start_touches_what_is_done_and_each_tries_what_failed(
+    swept, interrupted, folder, done_before
+):
+    for _, printed in (interrupted, swept):
+        assert "4 runs, 1 of them there already" in printed
+    assert swept[1].count(": trains") + swept[1].count(": resumes") == 3
+    assert listing(folder / PLAIN) == done_before
 
 
 def test_jobs_that_fail_are_listed_with_their_reason_and_hold_nobody_up(swept):
-    _, code, printed = swept
+    code, printed = swept
     assert code == 1
     assert "2 of 4 runs are done" in printed
     for seed in (1, 2):
         assert f"failed: peak_1e+30-seed_{seed}: error: loss or gradient of step" in printed
 
 
-def test_the_table_has_every_lambda_of_every_model_and_the_failed_jobs(swept):
-    folder, _, printed = swept
+def test_the_table_has_every_lambda_of_every_model_and_the_failed_jobs(swept, folder):
+    _, printed = swept
     with open(folder / "results.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     done = [row for row in rows if row["state"] == "done"]
@@ -195,22 +235,21 @@ def test_the_table_has_every_lambda_of_every_model_and_the_failed_jobs(swept):
     assert Image.open(folder / "heat_map.png").size[0] > 500
 
 
-def test_tensorboard_shows_the_settings_of_all_runs_under_one_folder(swept):
-    folder, _, _ = swept
+def test_tensorboard_shows_the_settings_of_all_runs_under_one_folder(swept, folder):
     board = EventMultiplexer().AddRunsFromDirectory(str(folder)).Reload()
     shown = board.PluginRunToTagToContent("hparams")
     assert set(shown) == {f"peak_0.001-seed_{seed}/tensorboard" for seed in (1, 2)}
 
 
-def test_a_third_start_tries_the_failed_jobs_alone_and_the_report_needs_no_start(swept, words):
-    folder, _, _ = swept
-    done = [folder / f"peak_0.001-seed_{seed}" for seed in (1, 2)]
-    before = [listing(path) for path in done]
-    code, printed = finish(start_sweep(words))
-    assert code == 1
-    assert "4 runs, 2 of them there already" in printed
-    assert printed.count(": trains") + printed.count(": resumes") == 2
-    assert [listing(path) for path in done] == before
+def test_a_third_start_would_try_the_failed_jobs_alone_and_the_report_needs_no_start(
+    swept, folder, words
+):
+    code, printed, _ = run_here(main, *words, "launcher.dry_run=true", quiet=[])
+    assert code == 0
+    first, *commands = printed.splitlines()
+    assert first == "4 runs, 2 of them there already"
+    names = [command.split("name=")[-1] for command in commands]
+    assert names == [f"peak_1e+30-seed_{seed}" for seed in (1, 2)]
     code, told, error = run_here(sweep_report.main, f"sweep={folder}", quiet=[])
     assert (code, error) == (0, "")
     assert "2 of 4 runs are done" in told

@@ -35,6 +35,8 @@ from tests.small_runs import (
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
+BRIEF = ["optim.epochs=1", "runtime.limit_batches=2"]  # where what begins a run is looked at
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
@@ -50,8 +52,8 @@ def words(small_dataset, runs):
 
 @pytest.fixture(scope="module")
 def reference(words, runs):
-    """A run that nothing interrupted."""
-    train_here([*words, "name=reference"])
+    """A run that nothing interrupted; the others leave the word vectors to the default."""
+    train_here([*words, "name=reference", "glove=none"])
     return runs / "reference"
 
 
@@ -69,23 +71,21 @@ def test_a_run_leaves_its_config_metrics_and_checkpoints(reference):
     assert metrics[1]["loss"] < metrics[0]["loss"]
 
 
-@pytest.mark.parametrize(
-    ("number", "code"),
-    [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 75), (signal.SIGUSR1, 75)],
-)
-def test_a_run_interrupted_in_an_epoch_resumes_to_the_same_bits(
-    words, runs, reference, number, code
-):
-    """kill -9, or a request to stop, which has an exit code of its own."""
-    name = f"interrupted_{number.name}"
+def interrupt(words, name, runs, number):
+    """Train up to a step, and send a signal there; the exit code."""
     process = hold_in_step([*words, f"name={name}", AT_EVERY_STEP], runs / f"{name}.trace", 6)
     process.send_signal(number)
-    ended, printed = process.end()
-    assert ended == code, printed
+    code, _ = process.end()
     newest = max((runs / name).glob("step_*.pt"))
     assert 5 <= load_checkpoint(newest)["progress"]["step"] <= 8
-    train_here([*words, f"name={name}", "resume=true"])
-    assert_ends_like(runs / name, reference)
+    return code
+
+
+def test_a_run_asked_to_stop_in_an_epoch_resumes_to_the_same_bits(words, runs, reference):
+    """By Slurm's signal; tests/faults/test_signals.py has the others, test_kill.py more kills."""
+    assert interrupt(words, "stopped", runs, signal.SIGUSR1) == 75
+    train_here([*words, "name=stopped", "resume=true"])
+    assert_ends_like(runs / "stopped", reference)
 
 
 def test_a_run_killed_before_its_first_checkpoint_starts_again(words, runs, reference):
@@ -211,7 +211,7 @@ def test_missing_word_vectors_are_refused_before_data_is_read_with_both_ways_out
 
 
 def test_a_run_without_word_vectors_and_one_that_resumes_need_no_file(words, runs, reference):
-    train_here([*words, "name=random", "glove=none"])
+    shutil.copytree(reference, runs / "random")
     train_here([*words, "name=random", "glove=nowhere.txt", "resume=true"])
     assert_ends_like(runs / "random", reference)
 
@@ -228,19 +228,19 @@ def test_word_vectors_of_another_width_name_the_setting_that_fits(words, runs, t
 
 def test_fine_tuning_starts_from_the_weights_of_another_head(words, runs, discrete_run):
     discrete = discrete_run / "last.pt"
-    still = [*words, f"init_from={discrete}", "optim.epochs=1", "optim.rate.peak=0"]
+    still = [*words, *BRIEF, f"init_from={discrete}", "optim.rate.peak=0"]
     train_here([*still, "name=still"])
     before, after = load_checkpoint(discrete), load_checkpoint(runs / "still" / "last.pt")
     assert (before["attention"]["name"], after["attention"]["name"]) == ("discrete", "multimodal")
     assert_same(dict(after["model"]), dict(before["model"]))
-    train_here([*words, f"init_from={discrete.parent}", "name=tuned", "optim.epochs=1"])
+    train_here([*words, *BRIEF, f"init_from={discrete.parent}", "name=tuned"])
     tuned = load_checkpoint(runs / "tuned" / "last.pt")
     assert not torch.equal(tuned["model"]["classify.weight"], before["model"]["classify.weight"])
     assert tuned["lines"][0]["component_counts"]
 
 
 def test_a_run_resumes_with_the_threads_it_began_with(words, runs, capsys, monkeypatch):
-    own = [*words, "name=threads", "optim.epochs=1"]
+    own = [*words, *BRIEF, "name=threads"]
     train_here([*own, "runtime.num_threads=1"])
     assert load_checkpoint(runs / "threads" / "last.pt")["num_threads"] == 1
     monkeypatch.setattr(torch_settings, "NARROW", 0)  # alone, it would take torch's default
@@ -251,7 +251,7 @@ def test_a_run_resumes_with_the_threads_it_began_with(words, runs, capsys, monke
 
 
 def test_with_the_answers_prior_a_run_begins_at_their_frequencies(words, runs, small_dataset):
-    still = [*words, "optim.epochs=1", "optim.rate.peak=0", "answer_prior=true"]
+    still = [*words, *BRIEF, "optim.rate.peak=0", "answer_prior=true"]
     train_here([*still, "name=prior"])
     stored = load_checkpoint(runs / "prior" / "last.pt")
     annotations = json.loads(
@@ -267,24 +267,20 @@ def test_with_the_answers_prior_a_run_begins_at_their_frequencies(words, runs, s
 def test_principal_components_are_those_of_the_training_images_and_stay_so(
     words, runs, small_dataset
 ):
-    train_here([*words, "model.pca=3", "name=reduced", "optim.epochs=1"])
+    train_here([*words, *BRIEF, "model.pca=3", "name=reduced"])
     model = load_trained(runs / "reduced").model
     stores = open_stores(DataFolder(small_dataset).training_stores("train"))
     fitted = fit_pca(stores, stores.image_ids, 3)
     torch.testing.assert_close(model.pca.weight, fitted.directions)
     torch.testing.assert_close(model.pca.bias, -fitted.directions @ fitted.mean)
     assert model.project_features.in_features == 3
-    train_here([*words, "model.pca=100000", "name=unreduced", "optim.epochs=1"])
+    train_here([*words, *BRIEF, "model.pca=100000", "name=unreduced"])
     assert load_trained(runs / "unreduced").model.sizes.pca == 0
 
 
-def test_a_run_on_shared_images_is_resumed_to_the_same_bits(words, runs):
+def test_a_run_on_shared_images_is_killed_and_resumed_to_the_same_bits(words, runs):
     shared = [*words, "optim.share_images=true", "model.pca=3"]
     train_here([*shared, "name=shared"])
-    process = hold_in_step(
-        [*shared, "name=shared_killed", AT_EVERY_STEP], runs / "shared_killed.trace", 6
-    )
-    process.send_signal(signal.SIGKILL)
-    process.end()
-    train_here([*shared, "name=shared_killed", "resume=true"])
-    assert_ends_like(runs / "shared_killed", runs / "shared")
+    assert interrupt(shared, "killed", runs, signal.SIGKILL) == -signal.SIGKILL
+    train_here([*shared, "name=killed", "resume=true"])
+    assert_ends_like(runs / "killed", runs / "shared")

@@ -1,21 +1,18 @@
 """Several processes end as one command does: one sentence, one exit code, never hanging."""
 
 import os
-import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from scripts.cluster import launch
 from scripts.cluster.launch import parse, torchrun_words
 from tests.faults.runs import hold_in_step
-from tests.small_runs import ROOT, assert_same, end_state, finish, settings, start
+from tests.scripts.mistakes import assert_one_sentence
+from tests.small_runs import AT_EVERY_STEP, assert_same, end_state, finish, settings, start
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
-
-AT_EVERY_STEP = "runtime.checkpoint_every_minutes=0"
 
 
 def kill_one_worker(process, rank):
@@ -68,57 +65,44 @@ def test_a_killed_process_brings_all_back_from_the_last_checkpoint(
     assert [path.name for path in runs.glob("*restart*")] == [name]  # one folder for all
 
 
-def test_without_restarts_a_killed_process_ends_all(words, runs):
-    """The one that is left does not wait until its time for an answer is over."""
-    patient = [*words, "name=killed", "runtime.timeout_minutes=60"]
-    process = hold_in_step(patient, runs / "killed.trace", 4, 2)
-    kill_one_worker(process, 1)
-    (runs / "killed.trace").unlink()
-    code, printed = process.end()
-    assert code == 1, printed
-    assert "error: process 1 was killed by SIGKILL; resume=true continues" in printed
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_request_to_stop_ends_all_with_its_exit_code_and_is_not_a_crash(words, runs, number):
-    name = f"stopped_{number.name}"
-    patient = [*words, f"name={name}", "runtime.max_restarts=1"]
-    process = hold_in_step(patient, runs / f"{name}.trace", 4, 2)
-    process.send_signal(number)
+def test_a_request_to_stop_ends_all_with_its_exit_code_and_is_not_a_crash(words, runs):
+    """SIGINT to the launcher alone; tests/faults/test_signals.py has SIGTERM and a terminal."""
+    process = hold_in_step(
+        [*words, "name=stopped", "runtime.max_restarts=1"], runs / "stopped.trace", 4, 2
+    )
+    process.send_signal(signal.SIGINT)
     code, printed = process.end()
     assert code == 75, printed
     assert printed.count("stopped on request; resume=true continues from the checkpoint") == 1
     assert "Traceback" not in printed
-    assert not (runs / name / "best.pt").exists()  # it did stop before the end
+    assert not (runs / "stopped" / "best.pt").exists()  # it did stop before the end
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ("optim.epoch=3", "there is no setting 'optim.epoch'; did you mean 'optim.epochs'?"),
-        ("data.root=/no/where", "there is no data in /no/where: give your folder with data.root="),
-        ("name=reference", "reference exists already: continue it with resume=true"),
-        ("runtime.device=gpu", "there is no device 'gpu'"),
-        ("optim.rate.peak=1e30", "is not finite (questions: "),
-    ],
-)
-def test_a_mistake_is_one_sentence_from_all_processes_together(
-    words, runs, reference, change, sentence
+def test_a_mistake_that_the_first_process_finds_is_one_sentence_and_not_tried_again(
+    words, reference
 ):
-    more = ["name=mistaken"]
-    if change.startswith("name"):
-        more = ["runtime.max_restarts=1"]  # a mistake is not tried again
-    code, printed = finish(start([*words, *more, change], 2))
+    more = ["name=reference", "runtime.max_restarts=1"]
+    assert_one_line(start([*words, *more], 2), "reference exists already: continue it with resume")
+
+
+def test_a_mistake_that_every_process_finds_is_one_sentence_in_another_command_too(reference):
+    mistake = [f"checkpoint={reference}", "runtime.device=gpu"]
+    assert_one_line(start(mistake, 2, "scripts.evaluate"), "there is no device 'gpu'")
+
+
+def assert_one_line(process, sentence):
+    """All processes together end with exit code 2 and print one sentence."""
+    code, printed = finish(process)
     assert code == 2, printed
-    assert sentence in printed
     (line,) = printed.splitlines()
     assert line.startswith("error: ")
+    assert sentence in line
 
 
-def test_a_mistake_in_another_command_is_one_sentence_too(reference):
-    code, printed = finish(start([f"checkpoint={reference}", "split=nope"], 2, "scripts.evaluate"))
-    assert code == 2
-    assert len(printed.splitlines()) == 1, printed
+def test_a_wrong_setting_is_one_sentence_before_any_process_starts():
+    sentence = "there is no setting 'optim.epoch'; did you mean 'optim.epochs'?"
+    mistaken = ["--processes=2", "scripts.train", "optim.epoch=3"]
+    assert_one_sentence(launch.main, mistaken, sentence)
 
 
 def test_processes_meet_at_addresses_not_at_names():
@@ -130,13 +114,4 @@ def test_processes_meet_at_addresses_not_at_names():
 
 @pytest.mark.parametrize("number", ["0", "two"])
 def test_a_wrong_number_of_processes_is_rejected(number):
-    words = [
-        sys.executable,
-        "-m",
-        "scripts.cluster.launch",
-        f"--processes={number}",
-        "scripts.train",
-    ]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch("error: .*\n", done.stderr)
+    assert_one_sentence(launch.main, [f"--processes={number}", "scripts.train"], number)
