@@ -43,8 +43,9 @@ def count_training_step(
     num_parameters = count_parameters(model)
     num_questions = -(-batch_size // (num_processes * num_micro_batches))
     cells = Grid.of([grid] * num_questions, device=META)
-    count_head(model.pool_image.head, cells)  # fills what is kept per grid
     most = most_components(model.pool_image.head)
+    scores = torch.empty(num_questions, cells.num_cells, device=META)
+    model.pool_image.head(scores, scores[..., None], cells, most)  # fills what is kept per grid
     log = OperationLog(known=model.parameters())
     for _ in range(num_micro_batches):
         with log, GPUKernels(dtype):

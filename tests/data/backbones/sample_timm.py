@@ -1,5 +1,7 @@
 """Small timm models with random weights, and their features as timm itself computes them."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -14,8 +16,12 @@ save_file = pytest.importorskip(
 timm = import_timm("timm:")
 
 
-def draw_model(name, seed=0, **options):
-    """A model, every weight of which matters: a new one's last layers of a block may be zero."""
+@functools.lru_cache(maxsize=3)
+def draw_state(name, seed=0, **options):
+    """A model's weights, each of which matters: a new one's last layers of a block may be zero.
+
+    Kept for the next test of the same model; nobody changes them in place.
+    """
     model = timm.create_model(name, **options).eval()
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -24,12 +30,12 @@ def draw_model(name, seed=0, **options):
             parameter.copy_(scale * torch.randn(parameter.shape, generator=generator))
             if parameter.ndim == 1:
                 parameter += 0.5
-    return model
+    return model.state_dict()
 
 
-def save_weights(path, name, seed=0):
+def save_weights(path, name, **options):
     """The file of weights as the hub has it, with the classifier's."""
-    state = draw_model(name, seed).state_dict()
+    state = draw_state(name, **options)
     save_file({key: value.contiguous() for key, value in state.items()}, path)
     return path
 

@@ -12,7 +12,7 @@ from data.features.manifest import check_grid
 from data.features.reader import FeatureStore
 from scripts import extract, verify_features
 from tests.data.backbones.sample_pictures import draw
-from tests.data.backbones.sample_timm import draw_model, prepare, save_file, save_weights, timm
+from tests.data.backbones.sample_timm import draw_state, prepare, save_file, save_weights, timm
 from tests.small_models import listing, read_error, run_here
 
 # name: stride, features, class and register tokens, options for one size, layout of the features
@@ -48,7 +48,7 @@ def test_features_are_those_of_timms_own_forward_features(weights, name):
     options = {"img_size": (rows * stride, columns * stride), "strict_img_size": False}
     kept = {key: value for key, value in options.items() if key == option}
     own = timm.create_model(name, num_classes=0, **kept).eval()
-    state = draw_model(name).state_dict()
+    state = draw_state(name)
     timm_filter = timm.models.vision_transformer.checkpoint_filter_fn
     state = timm_filter(state, own) if option == "img_size" else state  # resampled positions
     own.load_state_dict({key: state[key] for key in own.state_dict()})
@@ -131,7 +131,7 @@ def test_a_store_says_how_its_features_were_made(folder, tmp_path, weights):
 
 def test_weights_of_every_kind_of_file_are_the_same(tmp_path, weights):
     backbone = open_backbone("timm:test_vit", weights("test_vit"))
-    state = draw_model("test_vit").state_dict()
+    state = draw_state("test_vit")
     files = {
         "plain.bin": state,
         "parallel.pth": {"state_dict": {f"module.{key}": state[key] for key in state}, "epoch": 3},
@@ -147,7 +147,7 @@ def test_weights_of_every_kind_of_file_are_the_same(tmp_path, weights):
 
 def test_dinov2_as_it_was_published_is_read_as_timm_reads_it(tmp_path):
     name, image = "vit_small_patch14_reg4_dinov2", draw(70, 56)
-    state = draw_model(name, num_classes=0).state_dict()
+    state = dict(draw_state(name, num_classes=0))
     state["register_tokens"] = state.pop("reg_token")
     state["mask_token"] = torch.zeros(1, 384)
     state["pos_embed"] = torch.cat([torch.randn(1, 1, 384), state["pos_embed"]], dim=1)
@@ -185,7 +185,7 @@ def damage(state, key, value=None):
 
 def write_bad_files(folder):
     """Files of weights, each with what is wrong about it."""
-    state = draw_model("test_vit").state_dict()
+    state = draw_state("test_vit")
     whole = save_weights(folder / "whole.safetensors", "test_vit")
     (folder / "cut.safetensors").write_bytes(whole.read_bytes()[:5000])
     (folder / "text.safetensors").write_text("<html>not found</html>")

@@ -17,6 +17,8 @@ from tests.scripts.mistakes import assert_one_sentence
 from tests.small_models import run_here
 from tests.small_runs import ROOT, finish, settings, start
 
+OF_TRAINING = {"train", "doctor", "submit", "sweep"}
+
 
 @pytest.fixture
 def empty(tmp_path, monkeypatch):
@@ -40,7 +42,7 @@ def show(command, *words):
 
 
 def test_the_sweep_and_all_others_are_commands():
-    assert {"sweep", "train", "evaluate", "make_data", "submit"} <= set(COMMANDS)
+    assert OF_TRAINING | {"evaluate", "make_data"} <= set(COMMANDS)
     assert len(COMMANDS) >= 24
 
 
@@ -55,6 +57,9 @@ def list_dotted(config, prefix=""):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_every_setting_with_its_comment_and_the_commands_own_groups(name, empty):
     page = show(COMMANDS[name], "--help")
+    # what looks at a training run is for commands of training alone
+    looks = ("  runtime.limit_batches=null", "  runtime.profile=0")
+    assert [each in page for each in looks] == [name in OF_TRAINING] * 2
     config = yaml.safe_load(show(COMMANDS[name], "--cfg", "job"))
     assert page.startswith(("make ", "scripts."))
     assert f"\n  python -m {COMMANDS[name].run.__module__.removesuffix('.__main__')} [" in page
@@ -68,12 +73,6 @@ def test_help_has_every_setting_with_its_comment_and_the_commands_own_groups(nam
         group, choice = line.split()[0].split("=")
         assert f"| {group}/{choice} " in chosen or choice == "null"
     assert list(empty.iterdir()) == []
-
-
-def test_help_has_what_looks_at_a_training_run_only_for_commands_of_training(empty):
-    looks = ("  runtime.limit_batches=null", "  runtime.profile=0")
-    having = {name for name in COMMANDS if any(x in show(COMMANDS[name], "--help") for x in looks)}
-    assert having == {"train", "doctor", "submit", "sweep"}
 
 
 def test_help_follows_the_choices_of_the_command_line(empty):
