@@ -1,14 +1,15 @@
-"""How every command starts: Hydra composes its config, which becomes typed settings, and `run`.
+"""How every command starts: Hydra composes its config, which becomes typed settings, for `run`.
 
 A user's mistake ends it in one sentence with exit code 2, before anything is made or read.
 """
 
 import argparse
+import contextlib
 import faulthandler
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar, get_type_hints
 
@@ -90,9 +91,14 @@ class Command(Configuration[Schema]):
             )
 
     def start(self, arguments: argparse.Namespace) -> None:
-        """Let Hydra start the job or jobs, or show what its flags ask for."""
-        words = [*list_flags(arguments), *arguments.overrides]
-        self.compose(words)
+        """Start the job; Hydra starts several, or shows what its flags ask for."""
+        flags = list_flags(arguments)
+        words = [*flags, *arguments.overrides]
+        composed = self.compose(words)
+        if self.configs == OURS and not flags and not any(map(is_of_hydra, arguments.overrides)):
+            with exit_codes():  # Hydra would compose the same settings two more times
+                self.run(*composed)
+            return
         sys.argv[1:] = to_overrides(words)
         start = hydra.main(
             version_base="1.3", config_path=self.configs, config_name=self.config_name
@@ -105,24 +111,31 @@ class Command(Configuration[Schema]):
             start()
 
     def run_config(self, config: DictConfig) -> None:
-        """Do it with the config of a job; how it ends becomes an exit code."""
-        try:
+        """A job that Hydra starts."""
+        with exit_codes():
             job = HydraConfig.get()
             assert job.job.config_name is not None
             self.run(self.read(job.job.config_name, config, dict(job.runtime.choices)))
-        except ConnectionAbortedError as error:
-            # another process was lost: a crash, no mistake, so that it may be tried again
-            _, cause = read_exit_status() or (0, "")
-            if not cause:
-                print(f"error: {describe(error)}", file=sys.stderr)
-            sys.exit(CRASHED)
-        except shortages() as error:
-            fail(error, CRASHED)
-        except (ValueError, OSError, OmegaConfBaseException) as error:
-            fail(error)
-        except SystemExit as stop:
-            leave_exit_status(int(stop.code or 0))
-            raise
+
+
+@contextlib.contextmanager
+def exit_codes() -> Iterator[None]:
+    """How a job ends becomes an exit code."""
+    try:
+        yield
+    except ConnectionAbortedError as error:
+        # another process was lost: a crash, no mistake, so that it may be tried again
+        _, cause = read_exit_status() or (0, "")
+        if not cause:
+            print(f"error: {describe(error)}", file=sys.stderr)
+        sys.exit(CRASHED)
+    except shortages() as error:
+        fail(error, CRASHED)
+    except (ValueError, OSError, OmegaConfBaseException) as error:
+        fail(error)
+    except SystemExit as stop:
+        leave_exit_status(int(stop.code or 0))
+        raise
 
 
 def command(
@@ -153,6 +166,11 @@ def shortages() -> tuple[type[Exception], ...]:
     """What is raised where memory is full; a device's too if the command has imported torch."""
     torch = sys.modules.get("torch")
     return (MemoryError,) if torch is None else (MemoryError, torch.OutOfMemoryError)
+
+
+def is_of_hydra(word: str) -> bool:
+    """Whether an override is of Hydra itself, as hydra.verbose=true or hydra/launcher=joblib."""
+    return word.lstrip("+~").startswith("hydra")
 
 
 def has_own_place(overrides: Sequence[str]) -> bool:
