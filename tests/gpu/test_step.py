@@ -35,10 +35,10 @@ def test_the_steps_cover_every_number_of_components():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @every_variant
 def test_a_step_does_not_synchronise(device, variant, dtype):
-    """After a first round, which fills the caches for the grid shapes."""
+    """After a first round on a GPU, which fills the caches for the grid shapes."""
     _, stepper = start(device, variant, dtype=dtype, dropout=0.1, clip=5.0)
     batches = [take_pinned(micro_batch, device) for micro_batch in HALVES]
-    for step in STEPS:
+    for step in STEPS if device.type == "cuda" else ():
         stepper.step(batches, step, rate=1e-3, stop=False).read()
     with synchronisation_forbidden(device):
         pending = [stepper.step(batches, step, rate=1e-3, stop=False) for step in STEPS]
@@ -82,9 +82,9 @@ def test_bfloat16_learns_like_float32(device, variant):
     losses, gradients = {}, {}
     for dtype in (torch.float32, torch.bfloat16):
         model, stepper = start(device, variant, dtype=dtype)
-        results = [stepper.step([batch], 0, rate=2e-3, stop=False).read()]
+        results = [stepper.step([batch], 0, rate=5e-3, stop=False).read()]
         gradients[dtype] = torch.cat([p.grad.flatten().cpu() for p in model.parameters()])
-        results += [stepper.step([batch], 0, rate=2e-3, stop=False).read() for _ in range(30)]
+        results += [stepper.step([batch], 0, rate=5e-3, stop=False).read() for _ in range(10)]
         losses[dtype] = torch.tensor([result.loss for result in results])
     alike = torch.cosine_similarity(*gradients.values(), dim=0)
     assert alike > 0.99

@@ -101,14 +101,23 @@ def test_an_empty_question_has_an_answer(model):
     assert model(features, grid, torch.zeros_like(tokens)).isfinite().all()
 
 
-@pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("shapes", [[(8, 10)] * 3, SHAPES])
-def test_the_whole_model_runs_forward_and_backward_on_the_meta_device(model, training, shapes):
+def run_on_meta(model, training, shapes):
     model.to("meta").train(training)
     logits = model(*batch(shapes, device="meta"))
     assert logits.device.type == "meta"
     logits.sum().backward()
     assert all(p.grad is not None and p.grad.shape == p.shape for p in model.parameters())
+
+
+@pytest.mark.parametrize(("training", "shapes"), [(True, SHAPES), (False, [(8, 10)] * 3)])
+def test_the_whole_model_runs_forward_and_backward_on_the_meta_device(model, training, shapes):
+    """Heads alone, in training and not, on both kinds of grids: tests/attention/test_heads.py."""
+    run_on_meta(model, training, shapes)
+
+
+@pytest.mark.parametrize(("training", "shapes"), [(True, [(8, 10)] * 3), (False, SHAPES)])
+def test_either_kind_of_grids_runs_on_the_meta_device_in_training_and_not(training, shapes):
+    run_on_meta(mcan.MCAN(TINY, attention.build("multimodal")), training, shapes)
 
 
 def test_every_parameter_gets_a_gradient(model, device):
@@ -119,8 +128,8 @@ def test_every_parameter_gets_a_gradient(model, device):
 def test_one_batch_can_be_learnt_by_heart(model):
     features, grid, tokens = batch()
     targets = torch.eye(11)[[2, 5, 7]]
-    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-    for step in range(60):
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for step in range(20):
         optimizer.zero_grad()
         logits = model(features, grid, tokens, step=step)
         loss = torch.nn.functional.binary_cross_entropy_with_logits(

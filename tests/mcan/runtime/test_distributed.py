@@ -180,8 +180,7 @@ def test_what_the_first_process_cannot_do_is_raised():
         alone.run_on_first(Path("no_such_file").read_text)
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_no_thread_of_a_group_is_left_when_it_ends(fails):
+def test_no_thread_of_a_group_is_left_when_it_ends():
     """One that still frees a tensor while Python ends aborts the process, now and then."""
     program = f"""
         import os
@@ -190,10 +189,10 @@ def test_no_thread_of_a_group_is_left_when_it_ends(fails):
         from torch.nn.parallel import DistributedDataParallel
         from mcan.runtime.distributed import open_world
 
-        def work():
+        def work(fails):
             model = DistributedDataParallel(torch.nn.Linear(2, 2))
             model(torch.ones(1, 2)).sum().backward()
-            if {fails}:
+            if fails:
                 raise ValueError("a mistake")
 
         def count():
@@ -201,20 +200,23 @@ def test_no_thread_of_a_group_is_left_when_it_ends(fails):
             return sum("gloo_runloop" in name for name in names)
 
         os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1")
-        os.environ.update(MASTER_PORT="{free_port()}")
-        try:
-            with open_world("cpu", 1) as world:
-                world.join()
-                torch.distributed.barrier()  # a thread gives itself its name
-                before = count()
-                work()
-        except ValueError:
-            pass
-        print(before, count())
+        for fails, port in [(False, {free_port()}), (True, {free_port()})]:
+            os.environ.update(MASTER_PORT=str(port))
+            try:
+                with open_world("cpu", 1) as world:
+                    world.join()
+                    torch.distributed.barrier()  # a thread gives itself its name
+                    before = count()
+                    work(fails)
+            except ValueError:
+                pass
+            print(before, count())
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, cwd=ROOT
     )
-    before, after = map(int, done.stdout.split())
-    assert before > 0
-    assert after == 0
+    counts = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    assert len(counts) == 2, done.stderr  # of a group that ends well, and of one that fails
+    for before, after in counts:
+        assert before > 0
+        assert after == 0
