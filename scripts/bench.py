@@ -102,7 +102,7 @@ def toy_parts(
     return {
         "loading": partial(loading.measure, 24, 2, 16),
         "scoring": partial(scoring.measure, 1, 2000),
-        "heads": partial(heads.measure, device, rounds=1),
+        "heads": partial(heads.measure, device, rounds=1, batch=2),
         "training": partial(training.measure, device, 2, 2, TOY),
         "evaluation": partial(evaluation.measure, device, 1, 3, 4, TOY),
         "growth": partial(growth.measure, device, 1, 1, (4, 8), (1, 2)),

@@ -39,9 +39,9 @@ def draw_cells(
 class Inputs:
     """What all works get."""
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, batch: int) -> None:
         self.device = device
-        self.scores, self.values, self.grid = draw_cells(SIZE, BATCH, device)
+        self.scores, self.values, self.grid = draw_cells(SIZE, batch, device)
         self.positions = self.grid.positions[0].float()
         self.network = ScoreNetwork(HIDDEN, HIDDEN, dropout=0.1).to(device)
 
@@ -115,9 +115,9 @@ def training_works(inputs: Inputs) -> dict[str, Work]:
     return {**works, "score network": network_work, "plain": plain_work}
 
 
-def measure(device: torch.device, rounds: int = 11) -> Part:
+def measure(device: torch.device, rounds: int = 11, batch: int = BATCH) -> Part:
     """Rows for test time and for training."""
-    inputs = Inputs(device)
+    inputs = Inputs(device, batch)
     at_test_time, training = (
         interleave(works, device, rounds, f"heads, {phase}", calls=CALLS)
         for phase, works in [
