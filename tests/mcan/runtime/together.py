@@ -20,7 +20,10 @@ def run_together(
     """Run jobs (number of processes, work, arguments) in turn; for each, every rank's result."""
     ports = [free_port() for _ in jobs]
     most = max(size for size, _, _ in jobs)
-    torch.multiprocessing.spawn(take_part, (jobs, ports, folder, device), nprocs=most)
+    # a fork has imported everything already, but autograd has threads on a machine with a GPU
+    method = "spawn" if torch.cuda.is_available() else "fork"
+    arguments = (jobs, ports, folder, device)
+    torch.multiprocessing.start_processes(take_part, arguments, most, start_method=method)
     return [
         [torch.load(folder / f"{number}_{rank}.pt", weights_only=False) for rank in range(size)]
         for number, (size, _, _) in enumerate(jobs)
