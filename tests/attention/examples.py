@@ -47,6 +47,14 @@ def name_variant(variant):
 every_variant = pytest.mark.parametrize("variant", head_variants(), ids=name_variant)
 
 
+def iterate_twice(head):
+    """Have EM do the first iteration and one like all that follow, where values do not matter."""
+    for name in ("train_iterations", "test_iterations"):
+        if hasattr(head, name):
+            setattr(head, name, 2)
+    return head
+
+
 def smooth_weights(batch, grid, seed=0, temperature=2.0):
     """(B, L): softmax of seeded normal scores over the real cells."""
     generator = torch.Generator().manual_seed(seed)

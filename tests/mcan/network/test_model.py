@@ -5,7 +5,7 @@ import attention
 import mcan
 from mcan.cost.operations import OperationLog
 from mcan.network.layers import MultiHeadAttention
-from tests.attention.examples import head_variants, name_variant
+from tests.attention.examples import head_variants, iterate_twice, name_variant
 
 TINY = mcan.Sizes(
     num_words=30, num_answers=11, num_features=7, embedding=12, hidden=16, num_layers=2,
@@ -103,6 +103,7 @@ def test_an_empty_question_has_an_answer(model):
 
 def run_on_meta(model, training, shapes):
     model.to("meta").train(training)
+    iterate_twice(model.pool_image.head)
     logits = model(*batch(shapes, device="meta"))
     assert logits.device.type == "meta"
     logits.sum().backward()
