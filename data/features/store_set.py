@@ -44,6 +44,12 @@ class StoreSet:
         self.heights = np.concatenate([store.heights for store in stores])[order]
         self.widths = np.concatenate([store.widths for store in stores])[order]
 
+    @property
+    def image_bytes(self) -> float:
+        """Of the features of an image, on average."""
+        num_cells = float((self.heights * self.widths).mean()) if len(self.image_ids) else 0.0
+        return num_cells * self.stores[0].row_bytes
+
     def names(self) -> str:
         return ", ".join(str(store.path) for store in self.stores)
 

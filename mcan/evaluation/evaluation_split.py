@@ -129,7 +129,7 @@ def make_loader(
         examples,
         len(words.answers),
         share_images=True,
-        num_threads=choose_loader_threads(runtime),
+        num_threads=choose_loader_threads(runtime, stores.image_bytes),
         keep=2,
         pin=device.type == "cuda",
     )

@@ -63,12 +63,13 @@ def open_training_data(
 ) -> TrainingData:
     """The training split: its questions, its features, and which of them make a batch."""
     runtime, split = settings.runtime, settings.train_split
+    stores = open_stores(folder.training_stores(split), runtime.reader, runtime.stage_to)
     loader = Loader(
-        open_stores(folder.training_stores(split), runtime.reader, runtime.stage_to),
+        stores,
         load_examples(folder, split, words),
         len(words.answers),
         share_images=settings.optim.share_images,
-        num_threads=choose_loader_threads(runtime),
+        num_threads=choose_loader_threads(runtime, stores.image_bytes),
         keep=runtime.micro_batches + 1,
         pin=world.device.type == "cuda",
     )

@@ -142,7 +142,7 @@ def check_disks(settings: Doctor, dataset: Dataset) -> Iterator[Finding]:
         yield from check_file_system(store)
         number = len(dataset.questions.get(split, ()))
         sample = settings.sample_megabytes * 10**6
-        threads = choose_loader_threads(runtime, settings.gpus)
+        threads = choose_loader_threads(runtime, num_processes=settings.gpus)
         yield from check_read_speed(store, sample, threads, number)
 
 

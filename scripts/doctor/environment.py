@@ -78,7 +78,7 @@ def check_limits(num_processes: int, runtime: Runtime) -> Iterator[Finding]:
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if 0 <= files < FEWEST_FILES:
         yield warning(f"only {files} files may be open", f"ulimit -n {4 * FEWEST_FILES}")
-    cores, threads = choose_threads(0), choose_loader_threads(runtime, num_processes)
+    cores, threads = choose_threads(0), choose_loader_threads(runtime, num_processes=num_processes)
     asked = LEAST if runtime.loader_threads is None else max(1, threads)
     text = f"{cores} processors for {num_processes} processes with {threads} loading threads each"
     if cores < num_processes * asked:

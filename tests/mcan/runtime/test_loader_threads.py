@@ -32,6 +32,15 @@ def test_each_process_reads_with_its_share_of_the_processors(
     assert choose_loader_threads(Runtime(reader="pread")) == 2 * threads
 
 
+def test_small_images_in_memory_are_read_without_threads(machine):
+    machine(6)
+    small, large = 80 * 101 * 2, 506 * 2048 * 2
+    assert choose_loader_threads(Runtime(), small) == 0
+    assert choose_loader_threads(Runtime(), large) == 6
+    assert choose_loader_threads(Runtime(reader="pread"), small) == 12
+    assert choose_loader_threads(Runtime(loader_threads=3), small) == 3
+
+
 @pytest.mark.parametrize("asked", [0, 1, 3, 40])
 def test_a_number_that_is_asked_for_is_taken(machine, asked):
     machine(16, 2)
