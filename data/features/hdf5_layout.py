@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 
 from data.features.dtype import DTYPES
+from data.features.hdf5_heap import check_heaps
 from data.features.header import SIZE, Header
 from data.features.manifest import Manifest, check_grid, fingerprint
 from data.io.array_file import allocate_rows
@@ -88,6 +89,7 @@ def renew_file(
 
 def read_index(descriptor: int, header: Header, path: object) -> StoreIndex:
     """Read the index of an open store and raise when it is not valid."""
+    check_heaps(descriptor, header, path)
     try:
         # through the descriptor, not the name: a file renamed meanwhile cannot be mixed in
         with (

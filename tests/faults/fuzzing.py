@@ -1,9 +1,11 @@
 """Fuzzing: cases drawn by number from a seed, damage to files, and a check of how a reader ends."""
 
 import contextlib
+import faulthandler
 import random
 import resource
 import signal
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -99,16 +101,18 @@ def draw_case(seed: int, name: str, number: int) -> random.Random:
 
 @contextlib.contextmanager
 def limited_time(seconds: float = SECONDS) -> Iterator[None]:
-    """A case that hangs fails."""
+    """A case that hangs fails; where it does so in a library in C, the process ends."""
 
     def stop(*_: object) -> None:
         raise AssertionError(f"the case takes longer than {seconds} seconds")
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)
+    faulthandler.dump_traceback_later(2 * seconds, exit=True, file=sys.__stderr__)
     try:
         yield
     finally:
+        faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
