@@ -11,7 +11,7 @@ import torch
 from mcan.runtime.settings import Runtime
 
 # of glibc's mallopt, which knows no names at run time
-TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4
+TRIM_THRESHOLD, TOP_PAD, MMAP_MAX, ARENA_MAX = -1, -2, -4, -8
 NARROW = 64  # hidden width of a network up to which one thread is as fast as several
 
 
@@ -54,12 +54,20 @@ def keep_memory() -> None:
     """Have the C library keep up to a gigabyte of what is freed, for the next tensor.
 
     By default it returns most of it to the system, which clears every page before reusing it.
-    Other libraries than glibc are left alone.
     """
+    set_malloc(MMAP_MAX, 0)  # a block with a mapping of its own is returned as soon as it is freed
+    set_malloc(TRIM_THRESHOLD, 1 << 30)
+    set_malloc(TOP_PAD, 64 << 20)
+
+
+def share_memory_among_threads() -> None:
+    """Have all threads use what any of them freed: a server's come and go, and kept some each."""
+    set_malloc(ARENA_MAX, 1)
+
+
+def set_malloc(option: int, value: int) -> None:
+    """One of glibc's options; other libraries are left alone."""
     try:
-        mallopt = ctypes.CDLL(None).mallopt
+        ctypes.CDLL(None).mallopt(option, value)
     except (OSError, AttributeError, TypeError):
         return
-    mallopt(MMAP_MAX, 0)  # a block with a mapping of its own is returned as soon as it is freed
-    mallopt(TRIM_THRESHOLD, 1 << 30)
-    mallopt(TOP_PAD, 64 << 20)

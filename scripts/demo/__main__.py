@@ -15,7 +15,7 @@ from configs.schema.trained import Demo
 from figures.requirements import require_matplotlib
 from mcan.evaluation.trained_model import TrainedModel
 from mcan.runtime.distributed import choose_device
-from mcan.runtime.torch_settings import set_up_torch
+from mcan.runtime.torch_settings import set_up_torch, share_memory_among_threads
 from scripts.cli.checkpoints import changed_options
 from scripts.cli.command import command
 from scripts.demo.examples import Example, draw_examples
@@ -33,6 +33,7 @@ def main(settings: Demo) -> None:
         raise ValueError("the page needs gradio: pip install -e '.[demo]'")
     require_matplotlib()
     set_up_torch(settings.runtime)
+    share_memory_among_threads()
     port = open_port(settings.port)
     named = [*([settings.checkpoint] if settings.checkpoint else []), *settings.checkpoints]
     models = ModelList(
