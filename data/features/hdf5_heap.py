@@ -21,11 +21,10 @@ def check_heaps(descriptor: int, header: Header, path: object) -> None:
     for start in find_collections(descriptor, header):
         (size,) = SIZES.unpack(os.pread(descriptor, SIZES.size, start))
         place, end = start + SIZES.size, start + size
+        if end > header.file_bytes:
+            raise ValueError(f"{path}: the texts of its metadata end behind the file")
         while OBJECT.size <= end - place:
-            head = os.pread(descriptor, OBJECT.size, place)
-            if len(head) < OBJECT.size:
-                raise ValueError(f"{path}: a text of its metadata ends behind the file")
-            number, length = OBJECT.unpack(head)
+            number, length = OBJECT.unpack(os.pread(descriptor, OBJECT.size, place))
             length = length if number == 0 else OBJECT.size + -(-length // 8) * 8
             if (number == 0 and length != end - place) or length > end - place:
                 raise ValueError(f"{path}: a text of its metadata has a wrong length")

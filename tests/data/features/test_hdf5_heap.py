@@ -28,3 +28,18 @@ def test_a_wrong_length_is_rejected_before_hdf5_walks_along_it(tmp_path, free, l
     update_checksum(path, header)
     with pytest.raises(ValueError, match=rf"^{path}"):
         FeatureStore(path)
+
+
+@pytest.mark.parametrize("size", [1 << 20, 2**63, 2**64 - 1])
+def test_texts_that_end_behind_the_file_are_rejected(tmp_path, size):
+    path = tmp_path / "x.h5"
+    write_sample(path)
+    with FeatureStore(path) as store:
+        header = store.header
+    content = bytearray(path.read_bytes())
+    place = content.index(SIGNATURE)
+    content[place + 8 : place + 16] = size.to_bytes(8, "little")
+    path.write_bytes(content)
+    update_checksum(path, header)
+    with pytest.raises(ValueError, match="end behind the file"):
+        FeatureStore(path)
