@@ -50,7 +50,7 @@ def start_weights(
             start_embeddings(model, settings.word_vectors, words, settings.seed, world)
         if model.sizes.pca:
             start_pca(model, loader, world)
-        if settings.answer_prior:
+        if settings.optim.answer_prior:
             start_classifier(model, loader.examples)
 
 

@@ -32,7 +32,8 @@ def complete(name: str, setting: Any) -> Any:
     if name == "attention" and setting["name"] in attention.available():
         return complete_options(**setting)
     if name == "optim" and "rate" in setting:
-        return {"share_images": False, **setting, "rate": with_name(setting["rate"])}
+        before = {"share_images": False, "answer_prior": False}
+        return {**before, **setting, "rate": with_name(setting["rate"])}
     if name == "model":
         return {"pca": 0, **setting}
     return setting

@@ -22,6 +22,7 @@ class Optim:
     clip: Positive | None
     rate: dict[str, Any]
     share_images: bool = False
+    answer_prior: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,6 @@ class TrainingSettings:
     train_split: str
     val_split: str
     glove: str | None  # null and "none" are none
-    answer_prior: bool
     tracker: list[str]
     # all settings as Hydra composed them: what config.yaml and checkpoints keep
     composed: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)

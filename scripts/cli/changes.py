@@ -13,7 +13,6 @@ from omegaconf import DictConfig, OmegaConf
 # the settings that decide what a run learns, beside its seed
 MATERIAL = (
     "data", "model", "attention", "optim", "train_split", "val_split", "glove", "init_from",
-    "answer_prior",
 )  # fmt: skip
 NAMED = ("data", "attention")  # groups whose `name` is in the name of every run
 # how the data gets there

@@ -103,7 +103,7 @@ def is_config_of(path: Path, settings: Train) -> bool:
     try:
         before: Any = OmegaConf.to_container(OmegaConf.load(path))
         check_same_settings(now, before)
-        keys = ("val_split", "glove", "init_from", "answer_prior")
+        keys = ("val_split", "glove", "init_from")
         same = all((before.get(key) or None) == (now.get(key) or None) for key in keys)
         return bool(same and before["data"]["root"] == now["data"]["root"])
     except Exception:  # a file that is damaged, or of something else

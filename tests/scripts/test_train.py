@@ -251,7 +251,7 @@ def test_a_run_resumes_with_the_threads_it_began_with(words, runs, capsys, monke
 
 
 def test_with_the_answers_prior_a_run_begins_at_their_frequencies(words, runs, small_dataset):
-    still = [*words, *BRIEF, "optim.rate.peak=0", "answer_prior=true"]
+    still = [*words, *BRIEF, "optim.rate.peak=0", "optim.answer_prior=true"]
     train_here([*still, "name=prior"])
     stored = load_checkpoint(runs / "prior" / "last.pt")
     annotations = json.loads(
