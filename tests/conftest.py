@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import itertools
 import shutil
 import signal
 import sys
@@ -58,12 +59,12 @@ def registrations_undone():
     """What is registered within is gone afterwards, with the users' modules that did it."""
     loaded = [getattr(sys.modules[name], of) for name, of in TABLES.items() if name in sys.modules]
     tables = [table if isinstance(table, dict) else table.values for table in loaded]
-    before, modules = [dict(table) for table in tables], set(sys.modules)
+    before, newest = [dict(table) for table in tables], next(reversed(sys.modules))
     yield
     for table, content in zip(tables, before, strict=True):
         table.clear()
         table.update(content)
-    for name in set(sys.modules) - modules:
+    for name in list(itertools.takewhile(lambda name: name != newest, reversed(sys.modules))):
         file = getattr(sys.modules[name], "__file__", None) or ""
         if "/pytest-of-" in file or "/examples/" in file:
             del sys.modules[name]
