@@ -80,5 +80,9 @@ class Mixture:
         """The same mixtures on another device."""
         return self._each(lambda tensor: tensor.to(device))
 
+    def contiguous(self) -> "Mixture":
+        """The same mixtures with every tensor laid out in the order of its axes."""
+        return self._each(Tensor.contiguous)
+
     def _each(self, change: Callable[[Tensor], Tensor]) -> "Mixture":
         return type(self)(*map(change, (self.pi, self.mu, self.sigma, self.num_components)))

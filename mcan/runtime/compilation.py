@@ -40,15 +40,22 @@ def compile_layers(model: MCAN, device: torch.device, backend: str = "inductor")
 def compile_iteration(backend: str) -> Iteration:
     """An iteration of EM, the many small operations of a head; an image alone takes the plain one.
 
-    A graph each for the first iteration, which has no gradient, and the others; the numbers of
-    components, of images and of cells are symbols in them.
+    In training a graph each for the first iteration, which has no gradient, and the others, at test
+    time one for all; the numbers of components, of images and of cells are symbols in them.
     """
-    compiled = torch.compile(em_iteration, dynamic=True, fullgraph=True, backend=backend)
+    compiled = compile_for_all_sizes(contiguous_iteration, backend, fullgraph=True)
 
     def iterate(theta: Mixture, *others: Any) -> Mixture:
-        return (em_iteration if len(theta.pi) == 1 else compiled)(theta, *others)
+        if len(theta.pi) == 1:
+            return em_iteration(theta, *others)
+        return compiled(theta.contiguous(), *others)
 
     return iterate
+
+
+def contiguous_iteration(*inputs: Any) -> Mixture:
+    """Θ laid out like every other: torch.compile makes graphs for strides as it does for types."""
+    return em_iteration(*inputs).contiguous()
 
 
 def compile_forward(plain: Callable[..., Tensor], backend: str) -> Callable[..., Tensor]:
@@ -56,12 +63,23 @@ def compile_forward(plain: Callable[..., Tensor], backend: str) -> Callable[...,
 
     A size of one is not a symbol to torch.compile, and would need graphs of its own.
     """
-    compiled = torch.compile(plain, dynamic=True, backend=backend)
+    compiled = compile_for_all_sizes(plain, backend)
 
     def forward(layer: nn.Module, x: Tensor, *others: Tensor | None) -> Tensor:
         return (plain if len(x) == 1 else compiled)(layer, x, *others)
 
     return forward
+
+
+def compile_for_all_sizes(
+    plain: Callable[..., Any], backend: str, fullgraph: bool = False
+) -> Callable[..., Any]:
+    """A function whose graphs have symbols for sizes, and the code's constants as they are.
+
+    Else each constant would be a symbol too: one more input, and longer to generate code for.
+    """
+    torch._dynamo.config.specialize_float = True
+    return torch.compile(plain, dynamic=True, fullgraph=fullgraph, backend=backend)
 
 
 def lay_out_by_question(

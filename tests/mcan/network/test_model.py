@@ -104,7 +104,9 @@ def test_an_empty_question_has_an_answer(model):
 def run_on_meta(model, training, shapes):
     model.to("meta").train(training)
     iterate_twice(model.pool_image.head)
-    logits = model(*batch(shapes, device="meta"))
+    features, grid, tokens = batch(shapes, device="meta")
+    # an LSTM on this device is a dozen operations a word, and the third is like the second
+    logits = model(features, grid, tokens[:, :3])
     assert logits.device.type == "meta"
     logits.sum().backward()
     assert all(p.grad is not None and p.grad.shape == p.shape for p in model.parameters())

@@ -75,11 +75,12 @@ def counting() -> Iterator[list[int]]:
 
 @contextlib.contextmanager
 def own_graphs() -> Iterator[None]:
-    """Graphs of others do not count inside, nor do its graphs or their limit stay."""
-    limit = torch._dynamo.config.recompile_limit
+    """Graphs of others do not count inside, nor do its graphs or its settings stay."""
+    settings = ("recompile_limit", "specialize_float")
+    unchanged = {name: getattr(torch._dynamo.config, name) for name in settings}
     torch._dynamo.reset()
     try:
-        yield
+        with torch._dynamo.config.patch(unchanged):
+            yield
     finally:
         torch._dynamo.reset()
-        torch._dynamo.config.recompile_limit = limit
