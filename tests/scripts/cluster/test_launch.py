@@ -1,16 +1,20 @@
 """Several processes end as one command does: one sentence, one exit code, never hanging."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from scripts.cluster import launch
+from scripts.cluster.exit_status import FILE
 from scripts.cluster.launch import parse, torchrun_words
 from tests.faults.runs import hold_in_step
 from tests.scripts.mistakes import assert_one_sentence
-from tests.small_runs import AT_EVERY_STEP, assert_same, end_state, finish, settings, start
+from tests.small_runs import AT_EVERY_STEP, ROOT, assert_same, end_state, finish, settings, start
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
@@ -79,10 +83,34 @@ def test_a_request_to_stop_ends_all_with_its_exit_code_and_is_not_a_crash(words,
 
 
 def test_a_mistake_that_the_first_process_finds_is_one_sentence_and_not_tried_again(
-    words, reference
+    small_dataset, runs, reference, tmp_path
 ):
-    more = ["name=reference", "runtime.max_restarts=1"]
-    assert_one_line(start([*words, *more], 2), "reference exists already: continue it with resume")
+    """With a head in a folder of one's own, which all processes find: nothing else is wrong."""
+    (tmp_path / "own" / "attention").mkdir(parents=True)
+    (tmp_path / "own" / "attention" / "mine.yaml").write_text("name: sharp\ntemperature: 2.0\n")
+    words = settings(small_dataset, runs, "attention=mine", "name=reference")
+    own = ["modules=[examples.own_parts]", f"--config-dir={tmp_path / 'own'}"]
+    process = start([*words[:3], *own, *words[3:], "runtime.max_restarts=1"], 2)
+    assert_one_line(process, "reference exists already: continue it with resume")
+
+
+def test_a_process_that_is_started_again_after_a_mistake_ends_before_it_imports_torch(tmp_path):
+    (tmp_path / "torch.py").write_text("raise SystemExit('torch was imported')\n")
+    (tmp_path / "status").write_text(json.dumps([2, "error: a mistake"]))
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), FILE: str(tmp_path / "status")}
+
+    def start_again(number):
+        return subprocess.run(
+            [sys.executable, "-m", "scripts.train"],
+            cwd=ROOT,
+            env={**environment, "TORCHELASTIC_RESTART_COUNT": number},
+            capture_output=True,
+            text=True,
+        )
+
+    again, first = map(start_again, "10")
+    assert (again.returncode, again.stdout, again.stderr) == (2, "", "")
+    assert (first.returncode, first.stderr) == (1, "torch was imported\n")
 
 
 def test_a_mistake_that_every_process_finds_is_one_sentence_in_another_command_too(reference):
