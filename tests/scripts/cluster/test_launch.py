@@ -12,9 +12,20 @@ import pytest
 from scripts.cluster import launch
 from scripts.cluster.exit_status import FILE
 from scripts.cluster.launch import parse, torchrun_words
+from scripts.train import train
 from tests.faults.runs import hold_in_step
+from tests.mcan.runtime.together import run_together
 from tests.scripts.mistakes import assert_one_sentence
-from tests.small_runs import AT_EVERY_STEP, ROOT, assert_same, end_state, finish, settings, start
+from tests.small_runs import (
+    AT_EVERY_STEP,
+    ROOT,
+    assert_same,
+    compose,
+    end_state,
+    finish,
+    settings,
+    start,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
@@ -44,13 +55,16 @@ def words(small_dataset, runs):
     return settings(small_dataset, runs)
 
 
+def train_part(world, overrides):
+    """What each of several processes does."""
+    train(compose(overrides), world)
+
+
 @pytest.fixture(scope="module")
-def reference(words, runs):
-    """Two processes that nothing interrupted."""
-    code, printed = finish(start([*words, "name=reference"], num_processes=2))
-    assert code == 0, printed
-    assert "Traceback" not in printed
-    assert printed.count("validation accuracy") == 1
+def reference(words, runs, tmp_path_factory):
+    """Two processes that nothing interrupted, without a launcher."""
+    job = 2, train_part, ([*words, "name=reference"],)
+    run_together([job], tmp_path_factory.mktemp("reference"))
     return runs / "reference"
 
 
@@ -64,7 +78,9 @@ def test_a_killed_process_brings_all_back_from_the_last_checkpoint(
     kill_one_worker(process, 0)  # the one that writes, and whose address the others know
     code, printed = process.end()
     assert code == 0, printed
+    assert "Traceback" not in printed
     assert printed.count("started again: resumes from the last checkpoint") == 1
+    assert printed.count("validation accuracy") == 1
     assert_same(end_state(runs / name), end_state(reference))
     assert [path.name for path in runs.glob("*restart*")] == [name]  # one folder for all
 
