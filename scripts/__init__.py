@@ -5,6 +5,8 @@ import os
 import sys
 from types import TracebackType
 
+from scripts.cluster.exit_status import end_if_over
+
 
 def tell_interruption(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
@@ -17,6 +19,8 @@ def tell_interruption(
 
 
 sys.excepthook = tell_interruption  # Python then ends by the signal itself: 130 in a shell
+
+end_if_over()  # before the seconds in which torch is imported
 
 # read by torch on import: GPU memory in segments that grow, so that many grid shapes leave no gaps
 if not {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"} & os.environ.keys():

@@ -99,6 +99,11 @@ def test_no_command_imports_pip_which_would_hide_distutils_from_torch_compile():
     assert subprocess.run([sys.executable, "-c", look], cwd=ROOT).returncode == 0
 
 
+def test_what_only_starts_others_and_the_settings_do_without_torch():
+    look = "import sys, scripts.sweep.job, configs.schema.trained; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", look], cwd=ROOT).returncode == 0
+
+
 def test_every_file_name_says_what_is_in_it():
     vague = {"utils.py", "misc.py", "helpers.py", "common.py"}
     assert not [f for package in OURS for f in (ROOT / package).rglob("*.py") if f.name in vague]

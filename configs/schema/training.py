@@ -16,7 +16,7 @@ from configs.schema.kinds import (
     Sides,
 )
 from mcan.cost.hours import Assumptions
-from mcan.network.architecture import Architecture
+from mcan.network.settings import Architecture
 from mcan.runtime.settings import Runtime
 from mcan.training.settings import Optim, TrainingSettings
 

@@ -1,11 +1,12 @@
 """From counted work to hours, under stated assumptions."""
 
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import torch
+if TYPE_CHECKING:  # the settings of all commands have these assumptions, and most need no torch
+    import torch
 
-from mcan.cost.step_cost import Cost
+    from mcan.cost.step_cost import Cost
 
 
 class GPU(NamedTuple):
@@ -39,17 +40,17 @@ class Assumptions:
     network: Annotated[float, "> 0"] = 10.0
     disk: Annotated[float, "> 0"] = 2.0
 
-    def time_kernels(self, step: Cost, gpu: GPU, dtype: torch.dtype) -> tuple[float, float]:
+    def time_kernels(self, step: "Cost", gpu: GPU, dtype: "torch.dtype") -> tuple[float, float]:
         """Seconds of a step's arithmetic and memory traffic, and of its kernels' launches."""
-        peak = gpu.single if dtype is torch.float32 else gpu.half
+        peak = gpu.half if dtype.itemsize == 2 else gpu.single
         busy = step.flops / (1e12 * peak) + step.bytes / (1e9 * gpu.bandwidth)
         return busy / self.utilisation, 1e-6 * self.launch * step.kernels
 
     def time_step(
         self,
-        step: Cost,
+        step: "Cost",
         gpu: GPU,
-        dtype: torch.dtype,
+        dtype: "torch.dtype",
         num_gpus: int,
         gradient_bytes: int,
         feature_bytes: int,

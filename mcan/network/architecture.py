@@ -1,35 +1,13 @@
 """From sizes to a network: what configs/model sets, and the numbers that the data decides."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Annotated
+from dataclasses import fields
 
 from torch import Tensor
 
 from attention import Head
 from mcan.network.model import MCAN, Sizes
-
-Count = Annotated[int, ">= 1"]
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """The sizes that a config chooses: those of configs/model/*.yaml."""
-
-    embedding: Count = 300
-    hidden: Count = 512
-    num_layers: Count = 6
-    num_heads: Count = 8
-    pooling: Count = 512
-    output: Count = 1024
-    dropout: Annotated[float, ">= 0 and < 1"] = 0.1
-    pca: Annotated[int, ">= 0"] = 0
-
-    def __post_init__(self) -> None:
-        if self.hidden % self.num_heads:
-            raise ValueError(
-                f"num_heads must divide hidden={self.hidden} evenly, not {self.num_heads}"
-            )
+from mcan.network.settings import Architecture
 
 
 def build_model(

@@ -4,11 +4,10 @@ import itertools
 import signal
 from collections.abc import Iterable, Iterator
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import torch
-
-from mcan.runtime.distributed import World
+if TYPE_CHECKING:
+    from mcan.runtime.distributed import World
 
 PREEMPTED = (
     75  # exit code: stopped on request with a checkpoint written; run again with resume=true
@@ -47,12 +46,14 @@ class StoppedOnRequestError(Exception):
     """The run was asked to stop; when it leaves the training loop, a checkpoint is written."""
 
 
-def until_stopped(items: Iterable[Item], stop: StopRequest, world: World) -> Iterator[Item]:
+def until_stopped(items: Iterable[Item], stop: StopRequest, world: "World") -> Iterator[Item]:
     """This process's items, until any process was asked to stop: then all raise at the same count.
 
     They ask each other after every `ASK_EVERY` items. One that has fewer items than others goes on
     asking until none has any left, so that nobody waits for an answer that does not come.
     """
+    import torch  # here: commands that only start others and wait do without it
+
     items = iter(items)
     device = world.device if world.size > 1 else None  # alone there is nobody to wait for
     num_busy = world.size

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from data.settings import Data
-from mcan.network.architecture import Architecture
+from mcan.network.settings import Architecture
 from mcan.runtime.settings import Count, CountOrZero, Runtime
 
 Share = Annotated[float, ">= 0 and < 1"]

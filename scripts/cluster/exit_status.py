@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 
 FILE = "LAUNCH_EXIT_STATUS"  # the launcher names the file; without it there is no launcher
@@ -39,3 +40,10 @@ def count_restarts() -> int:
     """How often torchrun, after a crash, or Slurm, from its queue, has started this work again."""
     names = ("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT")
     return sum(int(os.environ.get(name, "0") or 0) for name in names)
+
+
+def end_if_over() -> None:
+    """End a process that torchrun has started again after a mistake or a request to stop."""
+    status = read_exit_status() if count_restarts() else None
+    if status is not None:  # nothing to try again
+        sys.exit(status[0])

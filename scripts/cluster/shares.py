@@ -3,13 +3,13 @@
 import os
 from collections.abc import Sequence
 
-import torch
-
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def list_gpus() -> list[str]:
     """The GPUs that this process sees, as CUDA_VISIBLE_DEVICES names them."""
+    import torch  # here: a job of a sweep has its share already
+
     count = torch.cuda.device_count()
     named = os.environ.get(VISIBLE)
     return named.split(",")[:count] if named else list(map(str, range(count)))

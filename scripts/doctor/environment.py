@@ -1,5 +1,6 @@
 """What training needs of the system around it: versions, extras, limits, a compiler."""
 
+import functools
 import importlib.metadata
 import platform
 import resource
@@ -50,6 +51,7 @@ def check_versions(constraints: Path = CONSTRAINTS) -> Iterator[Finding]:
         yield ok(f"{text}; all versions are those of {constraints.name}")
 
 
+@functools.cache
 def find_version(name: str) -> str:
     """The installed version of a package; empty where there is none."""
     try:

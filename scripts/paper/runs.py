@@ -12,10 +12,9 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from attention.heads.registry import name_variant
 from configs.schema.training import Family, Train
+from mcan.training.metrics_file import read_metrics
 from mcan.training.preparation import check_word_vectors
-from mcan.training.run_folder import read_metrics
 from scripts.cli.command import read_words
 from scripts.cli.composition import Configuration
 from scripts.cluster.launch import launch_arguments
@@ -108,6 +107,8 @@ def plan_runs(
 
     Fine-tuning makes the discrete model of each seed multimodal.
     """
+    from attention.heads.registry import name_variant  # here: a job of a sweep needs no torch
+
     planned = []
     for seed in seeds:
         kinds: dict[str, tuple[str, list[str]]] = {head: (head, []) for head in heads}

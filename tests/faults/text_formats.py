@@ -21,7 +21,7 @@ from data.text.vocabulary import Vocabulary
 from data.vqa.data_folder import DataFolder
 from data.vqa.questions import load_annotations, load_questions
 from data.vqa.results import check_results, load_results, write_results
-from mcan.training.run_folder import read_metrics
+from mcan.training.metrics_file import read_metrics
 from scripts.paper.measures import read as read_report
 from scripts.paper.runs import Run
 from tests.data.vqa.official_files import (

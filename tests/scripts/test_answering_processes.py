@@ -2,7 +2,9 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,11 +32,20 @@ COMMANDS = {
 CHANGING = {"validation_questions_per_second", "num_processes"}
 
 
-def answer_all(world: World, run: Path, other: Path, folder: Path) -> None:
+def compose_all(run: Path, other: Path) -> dict[str, Any]:
+    """The settings of every command."""
+    return {
+        name: compose(
+            name, [*words.format(run=run, other=other).split(), "runtime.evaluation_batch_size=7"]
+        )
+        for name, (_, words) in COMMANDS.items()
+    }
+
+
+def answer_all(world: World, settings: dict[str, Any], folder: Path) -> None:
     """Every command, into a folder of its own."""
-    for name, (work, words) in COMMANDS.items():
-        overrides = [*words.format(run=run, other=other).split(), f"output={folder / name}"]
-        work(compose(name, [*overrides, "runtime.evaluation_batch_size=7"]), world)
+    for name, (work, _) in COMMANDS.items():
+        work(replace(settings[name], output=str(folder / name)), world)
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, "train"])
@@ -85,8 +96,9 @@ def test_any_number_of_processes_writes_the_same_files_and_ends_alike_at_a_broke
     peaky_run, discrete_run, small_dataset, tmp_path
 ):
     folders = [tmp_path / f"by_{size}" for size in (1, 2, 3)]
+    settings = compose_all(peaky_run, discrete_run)
     jobs = [  # the largest first: no process waits for others to begin
-        (size, answer_all, (peaky_run, discrete_run, folders[size - 1])) for size in (3, 2, 1)
+        (size, answer_all, (settings, folders[size - 1])) for size in (3, 2, 1)
     ]
     copy = DataFolder(shutil.copytree(small_dataset, tmp_path / "copy"))
     expected = spoil_map(copy)  # its question is read by the second process alone

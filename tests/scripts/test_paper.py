@@ -30,7 +30,7 @@ from tests.small_runs import SMALL, assert_ends_like, train_here
 def arguments(small_dataset, tmp_path_factory):
     runs = tmp_path_factory.mktemp("paper")
     words = [word for word in SMALL if not word.startswith("data")]
-    train = " ".join([*words, "optim.epochs=1", "optim.batch_size=20"])
+    train = " ".join([*words, "optim.epochs=1", "optim.batch_size=20", "tracker=[]"])
     measure = "runtime.num_threads=1 runtime.show_progress=false"
     return [
         "dataset=custom", f"data.root={small_dataset}", "seeds=[3]", f"runs={runs}",

@@ -1,13 +1,15 @@
 """Processes that work together: what they exchange, and their devices."""
 
-import subprocess
-import sys
-import textwrap
+import contextlib
+import gc
+import json
+import os
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import torch
+from torch.nn.parallel import DistributedDataParallel
 
 import attention
 from data.text.word_lists import prepare_words
@@ -15,10 +17,16 @@ from data.vqa.data_folder import DataFolder
 from mcan.evaluation.evaluation_split import open_evaluation_split
 from mcan.evaluation.evaluator import evaluate_split
 from mcan.network.architecture import build_model
-from mcan.runtime.distributed import World, choose_device, describe_failure, find_world
+from mcan.runtime.distributed import (
+    World,
+    choose_device,
+    describe_failure,
+    find_world,
+    open_world,
+)
 from tests.mcan.runtime.stand_in_gpus import stand_in
-from tests.mcan.runtime.together import exchange, free_port, run_together
-from tests.small_runs import ROOT, compose, settings
+from tests.mcan.runtime.together import exchange, free_port, run_together, start_processes
+from tests.small_runs import compose, settings
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
@@ -180,43 +188,40 @@ def test_what_the_first_process_cannot_do_is_raised():
         alone.run_on_first(Path("no_such_file").read_text)
 
 
-def test_no_thread_of_a_group_is_left_when_it_ends():
+def work_in_group(fails):
+    model = DistributedDataParallel(torch.nn.Linear(2, 2))
+    model(torch.ones(1, 2)).sum().backward()
+    if fails:
+        raise ValueError("a mistake")
+
+
+def count_threads():
+    names = [file.read_text() for file in Path("/proc/self/task").glob("*/comm")]
+    return sum("gloo_runloop" in name for name in names)
+
+
+def count_around_groups(rank, ports, file):
+    """Threads in a group and after it: one that ends well, and one that fails."""
+    gc.disable()  # else it may run by chance, and release what the group itself should
+    os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1")
+    counts = []
+    for fails, port in zip((False, True), ports, strict=True):
+        os.environ.update(MASTER_PORT=str(port))
+        with contextlib.suppress(ValueError), open_world("cpu", 1) as world:
+            world.join()
+            torch.distributed.barrier()  # a thread gives itself its name
+            before = count_threads()
+            work_in_group(fails)
+        counts.append((before, count_threads()))
+    file.write_text(json.dumps(counts))
+
+
+def test_no_thread_of_a_group_is_left_when_it_ends(tmp_path):
     """One that still frees a tensor while Python ends aborts the process, now and then."""
-    program = f"""
-        import os
-        from pathlib import Path
-        import torch
-        from torch.nn.parallel import DistributedDataParallel
-        from mcan.runtime.distributed import open_world
-
-        def work(fails):
-            model = DistributedDataParallel(torch.nn.Linear(2, 2))
-            model(torch.ones(1, 2)).sum().backward()
-            if fails:
-                raise ValueError("a mistake")
-
-        def count():
-            names = [file.read_text() for file in Path("/proc/self/task").glob("*/comm")]
-            return sum("gloo_runloop" in name for name in names)
-
-        os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1")
-        for fails, port in [(False, {free_port()}), (True, {free_port()})]:
-            os.environ.update(MASTER_PORT=str(port))
-            try:
-                with open_world("cpu", 1) as world:
-                    world.join()
-                    torch.distributed.barrier()  # a thread gives itself its name
-                    before = count()
-                    work(fails)
-            except ValueError:
-                pass
-            print(before, count())
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, cwd=ROOT
-    )
-    counts = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
-    assert len(counts) == 2, done.stderr  # of a group that ends well, and of one that fails
+    ports, file = [free_port(), free_port()], tmp_path / "counts"
+    start_processes(count_around_groups, (ports, file), 1)
+    counts = json.loads(file.read_text())
+    assert len(counts) == 2
     for before, after in counts:
         assert before > 0
         assert after == 0

@@ -11,15 +11,19 @@ import torch
 from mcan.runtime.settings import Runtime
 from mcan.runtime.torch_settings import choose_num_threads, seed_generators
 
-COUNT = """
-import resource, torch
-from mcan.runtime.torch_settings import keep_memory
-keep_memory()
+PROGRAM = """
+import resource, sys, scripts
+assert "torch" not in sys.modules
+import torch
+print(torch._C._accelerator_getAllocatorSettings())
+from mcan.runtime.settings import Runtime
+from mcan.runtime.torch_settings import set_up_torch
+set_up_torch(Runtime(num_threads=1))
+print(torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)
 
 def work():
     tensors = [torch.ones(25_000_000), *(torch.ones(2_000_000) for _ in range(6))]  # 148 MB
 
-torch.set_num_threads(1)
 for _ in range(3):
     work()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -28,10 +32,16 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
+@pytest.fixture(scope="module")
+def reported():
+    """What a process says that begins as a command does: memory of a GPU, TF32, pages cleared."""
+    return report(PROGRAM).splitlines()
+
+
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="not glibc")
-def test_freed_memory_serves_the_next_tensor_whatever_its_size():
+def test_freed_memory_serves_the_next_tensor_whatever_its_size(reported):
     """Without the setting, the 24,415 pages of the largest one are cleared again each time."""
-    assert int(report(COUNT)) < 500
+    assert int(reported[2]) < 500
 
 
 def test_a_run_keeps_its_threads_and_a_narrow_network_has_one():
@@ -64,19 +74,9 @@ def report(program, **variables):
     ).stdout.strip()  # fmt: skip
 
 
-def test_gpu_memory_grows_in_segments_and_float32_is_not_rounded_to_tf32_anywhere():
+def test_gpu_memory_grows_in_segments_and_float32_is_not_rounded_to_tf32_anywhere(reported):
     """The former is set before torch is imported: a CUDA build reads it then."""
-    program = """if True:
-        import sys, scripts
-        assert "torch" not in sys.modules
-        import torch
-        print(torch._C._accelerator_getAllocatorSettings())
-        from mcan.runtime.settings import Runtime
-        from mcan.runtime.torch_settings import set_up_torch
-        set_up_torch(Runtime())
-        print(torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)
-    """
-    assert report(program) == "expandable_segments:True\nFalse False"
+    assert reported[:2] == ["expandable_segments:True", "False False"]
 
 
 @pytest.mark.parametrize("name", ["PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"])

@@ -20,14 +20,18 @@ def run_together(
     """Run jobs (number of processes, work, arguments) in turn; for each, every rank's result."""
     ports = [free_port() for _ in jobs]
     most = max(size for size, _, _ in jobs)
-    # a fork has imported everything already, but autograd has threads on a machine with a GPU
-    method = "spawn" if torch.cuda.is_available() else "fork"
-    arguments = (jobs, ports, folder, device)
-    torch.multiprocessing.start_processes(take_part, arguments, most, start_method=method)
+    start_processes(take_part, (jobs, ports, folder, device), most)
     return [
         [torch.load(folder / f"{number}_{rank}.pt", weights_only=False) for rank in range(size)]
         for number, (size, _, _) in enumerate(jobs)
     ]
+
+
+def start_processes(work: Callable[..., None], arguments: tuple[Any, ...], number: int) -> None:
+    """Call work(rank, …) in so many processes, to their end; a failure is raised here."""
+    # a fork has imported everything already, but autograd has threads on a machine with a GPU
+    method = "spawn" if torch.cuda.is_available() else "fork"
+    torch.multiprocessing.start_processes(work, arguments, number, start_method=method)
 
 
 def take_part(rank: int, jobs: Any, ports: list[int], folder: Path, device: str) -> None:

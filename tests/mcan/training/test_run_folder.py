@@ -4,7 +4,8 @@ import pytest
 
 from mcan.checkpoint import load_checkpoint
 from mcan.training import run_folder
-from mcan.training.run_folder import RunFolder, read_metrics
+from mcan.training.metrics_file import read_metrics
+from mcan.training.run_folder import RunFolder
 
 
 @pytest.fixture

@@ -16,15 +16,15 @@ from tests.small_runs import ROOT
 
 def test_the_command_itself_exits_with_two_and_prints_no_traceback(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "scripts.train", "optim.bach_size=3", f"runs={tmp_path / 'runs'}"],
+        [sys.executable, "-m", "scripts.data", "data.sead=3", f"data.root={tmp_path / 'data'}"],
         cwd=ROOT,
         capture_output=True,
         text=True,
     )
     assert done.returncode == 2
-    assert "did you mean 'optim.batch_size'?" in done.stderr
+    assert "did you mean 'data.seed'?" in done.stderr
     assert "Traceback" not in done.stderr
-    assert not (tmp_path / "runs").exists()
+    assert not (tmp_path / "data").exists()
 
 
 def test_an_old_name_of_a_setting_is_accepted_and_said_once(capsys, tmp_path):

@@ -1,16 +1,31 @@
 """Several processes end as one command does: one sentence, one exit code, never hanging."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from scripts.cluster import launch
+from scripts.cluster.exit_status import FILE
 from scripts.cluster.launch import parse, torchrun_words
+from scripts.train import train
 from tests.faults.runs import hold_in_step
+from tests.mcan.runtime.together import run_together
 from tests.scripts.mistakes import assert_one_sentence
-from tests.small_runs import AT_EVERY_STEP, assert_same, end_state, finish, settings, start
+from tests.small_runs import (
+    AT_EVERY_STEP,
+    ROOT,
+    assert_same,
+    compose,
+    end_state,
+    finish,
+    settings,
+    start,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
@@ -40,13 +55,16 @@ def words(small_dataset, runs):
     return settings(small_dataset, runs)
 
 
+def train_part(world, overrides):
+    """What each of several processes does."""
+    train(compose(overrides), world)
+
+
 @pytest.fixture(scope="module")
-def reference(words, runs):
-    """Two processes that nothing interrupted."""
-    code, printed = finish(start([*words, "name=reference"], num_processes=2))
-    assert code == 0, printed
-    assert "Traceback" not in printed
-    assert printed.count("validation accuracy") == 1
+def reference(words, runs, tmp_path_factory):
+    """Two processes that nothing interrupted, without a launcher."""
+    job = 2, train_part, ([*words, "name=reference"],)
+    run_together([job], tmp_path_factory.mktemp("reference"))
     return runs / "reference"
 
 
@@ -60,7 +78,9 @@ def test_a_killed_process_brings_all_back_from_the_last_checkpoint(
     kill_one_worker(process, 0)  # the one that writes, and whose address the others know
     code, printed = process.end()
     assert code == 0, printed
+    assert "Traceback" not in printed
     assert printed.count("started again: resumes from the last checkpoint") == 1
+    assert printed.count("validation accuracy") == 1
     assert_same(end_state(runs / name), end_state(reference))
     assert [path.name for path in runs.glob("*restart*")] == [name]  # one folder for all
 
@@ -79,10 +99,34 @@ def test_a_request_to_stop_ends_all_with_its_exit_code_and_is_not_a_crash(words,
 
 
 def test_a_mistake_that_the_first_process_finds_is_one_sentence_and_not_tried_again(
-    words, reference
+    small_dataset, runs, reference, tmp_path
 ):
-    more = ["name=reference", "runtime.max_restarts=1"]
-    assert_one_line(start([*words, *more], 2), "reference exists already: continue it with resume")
+    """With a head in a folder of one's own, which all processes find: nothing else is wrong."""
+    (tmp_path / "own" / "attention").mkdir(parents=True)
+    (tmp_path / "own" / "attention" / "mine.yaml").write_text("name: sharp\ntemperature: 2.0\n")
+    words = settings(small_dataset, runs, "attention=mine", "name=reference")
+    own = ["modules=[examples.own_parts]", f"--config-dir={tmp_path / 'own'}"]
+    process = start([*words[:3], *own, *words[3:], "runtime.max_restarts=1"], 2)
+    assert_one_line(process, "reference exists already: continue it with resume")
+
+
+def test_a_process_that_is_started_again_after_a_mistake_ends_before_it_imports_torch(tmp_path):
+    (tmp_path / "torch.py").write_text("raise SystemExit('torch was imported')\n")
+    (tmp_path / "status").write_text(json.dumps([2, "error: a mistake"]))
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), FILE: str(tmp_path / "status")}
+
+    def start_again(number):
+        return subprocess.run(
+            [sys.executable, "-m", "scripts.train"],
+            cwd=ROOT,
+            env={**environment, "TORCHELASTIC_RESTART_COUNT": number},
+            capture_output=True,
+            text=True,
+        )
+
+    again, first = map(start_again, "10")
+    assert (again.returncode, again.stdout, again.stderr) == (2, "", "")
+    assert (first.returncode, first.stderr) == (1, "torch was imported\n")
 
 
 def test_a_mistake_that_every_process_finds_is_one_sentence_in_another_command_too(reference):
