@@ -32,7 +32,7 @@ from scripts.cli.overrides import (
     to_overrides,
 )
 from scripts.cli.terminal import ignore_closed_terminal, shorten_warnings
-from scripts.cluster.exit_status import end_if_over, leave_exit_status, read_exit_status
+from scripts.cluster.exit_status import leave_exit_status, read_exit_status
 from scripts.cluster.parent import stop_with_parent
 
 CRASHED, USER_ERROR, INTERRUPTED = 1, 2, 130  # exit codes
@@ -52,7 +52,6 @@ class Command(Configuration[Schema]):
         stop_with_parent()
         name_fatal_signals()
         shorten_warnings()
-        end_if_over()
         try:
             arguments = self.parse(sys.argv[1:])
             if starts_nothing(arguments):
