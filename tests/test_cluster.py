@@ -29,7 +29,7 @@ def test_the_estimate_in_the_document_is_what_make_cost_prints():
 
 def test_a_document_without_a_block_ends_in_one_sentence(tmp_path):
     (tmp_path / "plain.md").write_text("nothing", encoding="utf-8")
-    small = ["model=tiny", "grid=[8,10]", "largest_grid=[8,10]", "gpus=[1]"]
+    small = ["model=tiny", "grid=[8,10]", "largest_grid=[8,10]", "gpus=[1]", "question_length=3"]
     code, _, error = run_here(main, *small, f"document={tmp_path}/plain.md", quiet=[])
     assert code == 2
     assert "needs one block" in error

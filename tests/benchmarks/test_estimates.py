@@ -20,17 +20,21 @@ def cost():
     return settings
 
 
-def test_the_step_is_the_one_that_make_cost_counts(cost):
+@pytest.fixture(scope="module")
+def step():
+    return PAPER.count(torch.bfloat16)
+
+
+def test_the_step_is_the_one_that_make_cost_counts(cost, step):
     assert (PAPER.batch_size, PAPER.grid) == (cost.optim.batch_size, tuple(cost.grid))
-    counted, step = PAPER.count(torch.bfloat16), count_run(cost)["step"]
-    assert (counted.flops, counted.memory_bytes) == (step["flops"], step["memory_bytes"])
+    counted = count_run(cost)["step"]
+    assert (step.flops, step.memory_bytes) == (counted["flops"], counted["memory_bytes"])
 
 
-def test_figures_stand_beside_the_estimates_of_the_gpu(cost):
+def test_figures_stand_beside_the_estimates_of_the_gpu(cost, step):
     figures = StepFigures((40.0, 50.0, 60.0), (10.0, 20.0, 30.0), 9_000_000_000)
     gpu = find_gpu("NVIDIA A100-SXM4-80GB")
     found = compare(figures, PAPER, gpu, torch.bfloat16, cost.assume)
-    step = PAPER.count(torch.bfloat16)
     seconds = cost.assume.time_step(step, GPUS["A100 80 GB"], torch.bfloat16, 1, 0, 0)[0]
     time, speed, memory, share = (each.line() for each in found)
     assert time.startswith("training step, 64 questions, 506 cells, bfloat16 ")
@@ -55,7 +59,7 @@ def test_a_gpu_is_found_by_its_model(device_name, entry):
 
 
 def test_times_of_a_gpu_unknown_to_make_cost_have_no_estimate(cost):
-    found = compare(StepFigures((40.0,), (1.0,), 1), PAPER, None, torch.float16, cost.assume)
+    found = compare(StepFigures((40.0,), (1.0,), 1), TOY_STEPS, None, torch.float16, cost.assume)
     assert [each.estimate is None for each in found] == [True, True, False, True]
 
 

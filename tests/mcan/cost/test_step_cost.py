@@ -18,7 +18,7 @@ TINY = mcan.Sizes(
     num_heads=4, pooling=16, output=32,
 )  # fmt: skip
 SMALL = mcan.Sizes(num_words=20000, num_answers=3129, num_features=2048)
-GRID, CELLS, WORDS = (8, 10), 80, 14
+GRID, CELLS, WORDS = (8, 10), 80, 4
 META = torch.device("meta")
 
 
