@@ -1,17 +1,26 @@
 """The example of the library in another model: it learns, attends to both crosses, and draws."""
 
-import subprocess
-import sys
+import contextlib
+import io
 
+import pytest
 import torch
 from PIL import Image
 
 from examples.attention_in_a_classifier import NUM_COLORS, SIDE, draw_images, main
-from tests.small_runs import ROOT
 
 
-def test_it_classifies_new_images_by_attending_to_both_crosses(tmp_path):
-    model = main(str(tmp_path / "attended.png"))
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """The trained model, the picture that was drawn, and what was printed."""
+    path = tmp_path_factory.mktemp("classifier") / "attended.png"
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        model = main(str(path))
+    return model, path, printed.getvalue()
+
+
+def test_it_classifies_new_images_by_attending_to_both_crosses(done):
+    model, _, _ = done
     images, classes, centres = draw_images(200, torch.Generator().manual_seed(7))
     with torch.no_grad():
         logits, attended = model(images)
@@ -27,12 +36,9 @@ def test_it_classifies_new_images_by_attending_to_both_crosses(tmp_path):
     assert (nearest.indices.sum(1) == 1).double().mean() > 0.85  # not both by one mean
 
 
-def test_its_picture_has_four_images(tmp_path):
-    path = tmp_path / "drawn.png"
-    program = f"from examples.attention_in_a_classifier import main; main({str(path)!r}, 2)"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "new images are classified correctly" in done.stdout
+def test_its_picture_has_four_images(done):
+    _, path, printed = done
+    assert "new images are classified correctly" in printed
     with Image.open(path) as picture:
         assert picture.width > 3 * picture.height
 
