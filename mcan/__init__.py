@@ -1,6 +1,5 @@
 """MCAN: the network that answers, whose attention over the image is pluggable."""
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,7 +11,12 @@ __all__ = ["MCAN", "Sizes", "count_parameters", "from_published", "set_embedding
 
 def __getattr__(name: str) -> Any:
     """Import torch only for the network: a command that starts others does without."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    place = "mcan.published.weights" if name == "from_published" else "mcan.network.model"
-    return getattr(importlib.import_module(place), name)
+    if name == "from_published":
+        from mcan.published.weights import from_published
+
+        return from_published
+    if name in __all__:
+        from mcan.network import model
+
+        return getattr(model, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
