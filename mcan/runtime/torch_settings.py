@@ -30,12 +30,22 @@ def set_up_torch(runtime: Runtime) -> None:
         torch.backends.cudnn.benchmark = False
 
 
+def use_threads(
+    runtime: Runtime, hidden: int, device: torch.device, before: int | None = None
+) -> None:
+    """Set torch's threads for a network on a CPU, by its width unless they are given.
+
+    The bits of a result depend on the number, so a training run keeps the one that it had before.
+    """
+    if device.type == "cpu":
+        torch.set_num_threads(choose_num_threads(runtime, hidden, before))
+
+
 def choose_num_threads(runtime: Runtime, hidden: int, before: int | None) -> int:
-    """Torch's threads in a training run on a CPU: as set, as the run had before, or by its width.
+    """As set, as the run had before, or by the network's width.
 
     Threads wait for each other at every operation. Those of a narrow network are so short that
-    more threads gain little, and beside another program the waiting takes most of the time. The
-    bits of a result depend on the number, so a run keeps it.
+    more threads gain little, and beside another program the waiting takes most of the time.
     """
     return runtime.num_threads or before or (1 if hidden <= NARROW else torch.get_num_threads())
 

@@ -18,7 +18,7 @@ from mcan.runtime.code_version import find_commit
 from mcan.runtime.compilation import compile_layers
 from mcan.runtime.distributed import World
 from mcan.runtime.precision import choose_dtype
-from mcan.runtime.torch_settings import choose_num_threads
+from mcan.runtime.torch_settings import use_threads
 from mcan.training.initial_weights import start_weights
 from mcan.training.loop import TrainingRun
 from mcan.training.run_folder import RunFolder
@@ -55,7 +55,10 @@ def build_run(
     )
     check_positions(model, head.options["name"], data.loader.stores)
     checkpoint = world.broadcast(run_folder.latest() if run_folder is not None else None)
-    use_threads(settings, checkpoint, world)
+    before = (checkpoint or {}).get("num_threads")
+    use_threads(settings.runtime, settings.model.hidden, world.device, before)
+    if world.is_first and world.device.type == "cpu" and settings.runtime.num_threads is None:
+        print(f"threads of torch: {torch.get_num_threads()}", flush=True)
     start_weights(model, settings, words, data.loader, checkpoint, world)
     model.to(world.device)
     optimizer = make_optimizer(model, optim.betas, optim.epsilon)
@@ -78,19 +81,6 @@ def build_run(
     if run_folder is not None:
         run.trackers = track(run, run_folder)
     return run
-
-
-def use_threads(
-    settings: TrainingSettings, checkpoint: dict[str, Any] | None, world: World
-) -> None:
-    """Set torch's threads on a CPU, and say how many where the run was not told."""
-    if world.device.type != "cpu":
-        return
-    before = (checkpoint or {}).get("num_threads")
-    number = choose_num_threads(settings.runtime, settings.model.hidden, before)
-    torch.set_num_threads(number)
-    if world.is_first and settings.runtime.num_threads is None:
-        print(f"threads of torch: {number}", flush=True)
 
 
 def open_validation(

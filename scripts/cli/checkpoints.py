@@ -7,6 +7,7 @@ from typing import Any
 from configs.schema.trained import TrainedSettings
 from mcan.evaluation.trained_model import TrainedModel, load_several, load_trained
 from mcan.runtime.distributed import World
+from mcan.runtime.torch_settings import use_threads
 
 
 def load_models(
@@ -14,13 +15,17 @@ def load_models(
 ) -> list[TrainedModel]:
     """The models of checkpoints or runs, each with the changed options that its head has.
 
-    An option that no head has is an error.
+    An option that no head has is an error. Torch takes as many threads as the widest model needs.
     """
     paths = [find_run(name, Path(settings.runs)) for name in names]
     changed = changed_options(settings)
     if len(paths) == 1:
-        return [load_trained(paths[0], world.device, changed)]
-    return load_several(paths, world.device, changed)
+        models = [load_trained(paths[0], world.device, changed)]
+    else:
+        models = load_several(paths, world.device, changed)
+    widest = max(trained.model.sizes.hidden for trained in models)
+    use_threads(settings.runtime, widest, world.device)
+    return models
 
 
 def changed_options(settings: TrainedSettings) -> dict[str, Any]:
