@@ -109,14 +109,10 @@ def entmax15_threshold(shifted_BL: Tensor) -> Tensor:
 
 
 def sort_cells(shifted_BL: Tensor) -> tuple[Tensor, Tensor]:
-    """(B, S) scores from high to low, filled up with cells that have no weight, and (S,) all 1/k.
-
-    One cell more is there than is asked for, because topk of all cells is a slower full sort.
-    """
-    num_cells = shifted_BL.shape[-1]
-    num_sorted = -(-num_cells // BLOCK) * BLOCK
-    filled = pad(shifted_BL, (0, num_sorted + 1 - num_cells), value=LOWEST)
-    return filled.topk(num_sorted).values, inverse_counts(num_sorted, shifted_BL.device)
+    """(B, S) scores from high to low, filled up with cells that have no weight, and (S,) all 1/k."""
+    sorted_BL = shifted_BL.sort(-1, descending=True).values
+    sorted_BS = pad(sorted_BL, (0, -sorted_BL.shape[-1] % BLOCK), value=LOWEST)
+    return sorted_BS, inverse_counts(sorted_BS.shape[-1], shifted_BL.device)
 
 
 def cumulated(numbers_BS: Tensor) -> Tensor:

@@ -109,7 +109,7 @@ def measure(num_images: int = 360, rounds: int = 7, num_features: int = NUM_FEAT
         files, path = Path(name) / "pth", Path(name) / "store.h5"
         write_files(files, num_images, num_features)
         os.sync()  # so that the disk is not busy with these files later
-        converting = conversion.measure(files, Path(name), max(2 * rounds // 3, 1))
+        converting = conversion.measure(files, Path(name), rounds)
         write_store(files, path)
         warm = measure_speed(files, path, num_images, rounds)
         return warm + cold.measure(path, num_images, max(rounds // 3, 1)) + converting
