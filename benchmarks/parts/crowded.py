@@ -1,4 +1,4 @@
-"""The default training run on `shapes`, alone and beside one busy process per core.
+"""The default run on `shapes`, alone and beside one busy process per core.
 
 Its own number of threads of torch is compared with torch's default: threads wait for each other at
 every operation, and beside other programs the waiting takes most of the time.
@@ -27,7 +27,8 @@ from mcan.training.loop import Progress, TrainingRun
 from mcan.training.run import build_run
 from mcan.training.settings import TrainingSettings
 
-SHAPES = Sizes(train=80, val=6, test=4, human=0)  # 800 questions to train on
+SHAPES = Sizes(train=80, val=40, test=4, human=0)  # 800 questions to train on, 400 to validate
+TRAINING, VALIDATION = "training", "validation"
 CHOSEN, DEFAULT = "chosen threads", "torch's default threads"
 ALONE, CROWDED = "alone", "beside one busy process per core"
 BUSY = (
@@ -41,7 +42,7 @@ def measure(
     num_steps: int = 20,
     sizes: Sizes = SHAPES,
 ) -> Part:
-    """The row of the slowdown, and questions per second of both numbers of threads."""
+    """The rows of the slowdown, and questions per second of both numbers of threads."""
     num_threads = torch.get_num_threads()
     with tempfile.TemporaryDirectory(prefix="crowded-") as name:
         build_shapes(Path(name) / "shapes", sizes=sizes)
@@ -50,11 +51,18 @@ def measure(
             rates = measure_rates(runs, rounds)
         finally:
             torch.set_num_threads(num_threads)
-    slowdown = ratios(rates[f"{CHOSEN}, {ALONE}"], rates[f"{CHOSEN}, {CROWDED}"])
     chosen = runs[CHOSEN].contents["num_threads"]
     return Part(
-        [Row(f"default run {CROWDED}, slowdown", ALONE, "≤ 2", slowdown)],
+        [slowdown_row(rates, phase) for phase in (TRAINING, VALIDATION)],
         as_measurements(f"default run ({chosen} of {num_threads})", rates, "questions/s"),
+    )
+
+
+def slowdown_row(rates: dict[str, list[float]], phase: str) -> Row:
+    """How many times longer a phase of the run takes when the machine is crowded."""
+    alone, crowded = (rates[f"{phase}, {CHOSEN}, {place}"] for place in (ALONE, CROWDED))
+    return Row(
+        f"{phase} of the default run {CROWDED}, slowdown", ALONE, "≤ 2", ratios(alone, crowded)
     )
 
 
@@ -80,9 +88,10 @@ def measure_rates(runs: dict[str, TrainingRun], rounds: int) -> dict[str, list[f
         for place, num_busy in ((ALONE, 0), (CROWDED, len(os.sched_getaffinity(0)))):
             with busy_processes(num_busy):
                 for name, run in runs.items():
-                    rate = time_epoch(run)
-                    if number > 0:
-                        rates.setdefault(f"{name}, {place}", []).append(rate)
+                    measured = {TRAINING: time_epoch(run), VALIDATION: time_validation(run)}
+                    for phase, rate in measured.items():
+                        if number > 0:
+                            rates.setdefault(f"{phase}, {name}, {place}", []).append(rate)
     return rates
 
 
@@ -93,6 +102,14 @@ def time_epoch(run: TrainingRun) -> float:
     start = time.perf_counter()
     run.train_epoch(StopRequest())
     return run.progress.num_questions / (time.perf_counter() - start)
+
+
+def time_validation(run: TrainingRun) -> float:
+    """Questions per second of a run's validation."""
+    torch.set_num_threads(run.contents["num_threads"])
+    start = time.perf_counter()
+    run.validate(StopRequest())
+    return len(run.validation.question_ids) / (time.perf_counter() - start)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from data.io.page_block import read_block
 from scripts.bench import PAGE, main
 from tests.small_models import run_here
 
-NUM_ROWS = 2 + 3 + 8 + 3 + 1 + 5 + 4  # cold, two shares, crowded
+NUM_ROWS = 2 + 3 + 8 + 3 + 1 + 5 + 5  # cold, two shares, crowded twice
 
 
 @pytest.fixture
