@@ -1,7 +1,7 @@
 """Does the number of components follow the number of things that a question asks about?
 
     make attention CHECKPOINT=runs/<name>
-    python -m examples.components_of_counts runs/<name>/attention/val.h5 <folder of the data>
+    .venv/bin/python -m examples.components_of_counts runs/<name>/attention/val.h5 <data folder>
 
 For the questions of val that count ("how many"): the mean K* by the number that was counted, once
 with a constant λ, and once with a λ that is a share of what the image's likelihood gains between

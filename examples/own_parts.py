@@ -6,8 +6,8 @@ A module lies in the working directory or on PYTHONPATH, and a command imports i
     make extract IMAGES=<folder>/photos/train OUT=<folder>/features/train.h5 BACKBONE=tiny \
         ARGS="dtype=float32 modules=[examples.own_parts]"
     make train ARGS="modules=[examples.own_parts] data=custom data.root=<folder> data.layout=shop \
-        val_split=minival attention=own attention.name=sharp attention.temperature={halving:0.5} \
-        optim.rate={name:falling,start:0.002} tracker=[tensorboard,diary]"
+        val_split=minival attention=own attention.name=sharp 'attention.temperature={halving:0.5}' \
+        'optim.rate={name:falling,start:0.002}' tracker=[tensorboard,diary]"
     make evaluate CHECKPOINT=runs/<name> ARGS="split=minival modules=[examples.own_parts]"
 """
 

@@ -1,6 +1,6 @@
 """A small dataset of photographs out of VQA-v2's train2014: the one that docs/photographs.md uses.
 
-    python -m examples.photographs_split datasets/vqa_v2 datasets/photographs
+    .venv/bin/python -m examples.photographs_split datasets/vqa_v2 datasets/photographs
 
 18,746 questions about 6,000 photographs to train on and 3,625 about 1,200 others to validate on, by
 the ids of photographs_split.txt. The folder gets the questions and annotations in the official

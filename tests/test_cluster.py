@@ -45,11 +45,12 @@ def test_the_settings_that_the_document_names_exist():
         assert any(key in yaml.safe_load(file.read_text("utf-8")) for file in files), name
 
 
-def test_containers_have_every_package_and_the_pinned_versions():
+def test_containers_have_every_package_what_the_tests_read_and_the_pinned_versions():
     recipe = (ROOT / "apptainer.def").read_text(encoding="utf-8")
     packages = [name[:-1] for name in PROJECT["tool"]["setuptools"]["packages"]["find"]["include"]]
     files = ["pyproject.toml", "constraints.txt", "Makefile", PROJECT["project"]["readme"]]
-    for name in [*packages, *files]:
+    others = ["examples", "tests", "docs", "CITATION.cff", "Dockerfile", ".dockerignore"]
+    for name in [*packages, *files, *others, "apptainer.def"]:
         assert f"    {name} /app/{name}\n" in recipe
         assert (ROOT / name).exists()
     docker = (ROOT / "Dockerfile").read_text(encoding="utf-8")

@@ -1,11 +1,17 @@
 """The pages agree with the code: imports, commands, and the README's example."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import torch
+
+import attention
+from mcan.head_schedule import ScheduledHead
+from tests.small_models import find_command
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
@@ -57,6 +63,44 @@ def test_the_readmes_example_runs_and_finds_both_means():
     (program,) = FENCED.findall(PAGES["README.md"])
     printed = run(sys.executable, "-c", program)
     assert all(found in printed for found in ("K* = 2", "[0.3, 0.2]", "[0.7, 0.8]"))
+
+
+@pytest.fixture
+def own_head(tmp_path, monkeypatch):
+    """The page's head and its YAML as files in the working directory; the section's text."""
+    section = PAGES["attention.md"].partition("## Your own head\n")[2]
+    for name, text in re.findall(r"^```\w+\n# (\S+)\n(.*?)^```", section, re.MULTILINE | re.DOTALL):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return section
+
+
+def test_the_head_of_the_page_is_trained_with_its_options_and_computes_what_it_says(own_head):
+    commands = re.findall(r'^make (\w+) .*?ARGS="(.*)"$', own_head, re.MULTILINE)
+    (train, words), (evaluate, others) = [(name, shlex.split(args)) for name, args in commands]
+    (schedule,) = re.findall(r"'(attention\.temperature=.*?)'", own_head)
+    (settings,) = find_command(train).compose(words)
+    assert settings.attention == {"name": "mine", "temperature": 2.0}
+    head = attention.build(**settings.attention)
+    grid = attention.Grid.of([(2, 3), (2, 2)])
+    scores, values = torch.randn(2, 6), torch.randn(2, 6, 5)
+    out = head(scores, values, grid)
+    for image, num_cells in enumerate((6, 4)):
+        weights = torch.softmax(scores[image, :num_cells].double() / 2.0, 0)
+        expected = weights.to(values.dtype) @ values[image, :num_cells]
+        torch.testing.assert_close(out.context[image], expected)
+
+    (settings,) = find_command(train).compose([*words, schedule])
+    scheduled = ScheduledHead(settings.attention, num_epochs=4)
+    for epoch, temperature in enumerate((4, 3, 2, 1), start=1):
+        scheduled.apply(head, epoch)
+        assert head.temperature == temperature
+
+    (settings,) = find_command(evaluate).compose([*others, "checkpoint=runs/shapes-mine-seed1"])
+    assert settings.attention["temperature"] == 3
 
 
 def test_make_help_lists_every_target():

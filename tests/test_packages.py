@@ -21,6 +21,9 @@ ALLOWED = {
         "mcan.evaluation", "mcan.network", "mcan.runtime", "mcan.checkpoint",
         "mcan.head_schedule", "attention", "data", "torch", "numpy", "tqdm",
     },
+    "mcan.checkpoint": {"data", "torch"},
+    "mcan.head_schedule": {"attention", "data"},
+    "mcan.release": {"mcan.release", "mcan.evaluation", "data"},
     "mcan.attention_arrays": {
         "mcan.attention_arrays", "mcan.evaluation", "mcan.network", "mcan.runtime",
         "attention", "data", "torch", "numpy", "tqdm",

@@ -60,7 +60,6 @@ def examine(settings: Doctor) -> Iterator[Finding]:
     yield from check_versions()
     yield from check_extras(settings.figures)
     yield from check_gpus(machine, settings.gpus, runtime.device)
-    yield from check_limits(settings.gpus, runtime)
     if runtime.compile:
         device = torch.device("cuda" if machine.devices else "cpu")
         advice = "install a compiler, or leave runtime.compile=false"
@@ -71,6 +70,7 @@ def examine(settings: Doctor) -> Iterator[Finding]:
         yield from check_dataset(
             dataset, settings.train_split, settings.val_split, runtime.reader, min_count
         )
+        yield from check_limits(settings.gpus, runtime, dataset.image_bytes)
         yield from check_head(settings, dataset)
         yield from check_initial_weights(settings, dataset)
         if not (runtime.device or "").startswith("cpu"):
@@ -142,7 +142,7 @@ def check_disks(settings: Doctor, dataset: Dataset) -> Iterator[Finding]:
         yield from check_file_system(store)
         number = len(dataset.questions.get(split, ()))
         sample = settings.sample_megabytes * 10**6
-        threads = choose_loader_threads(runtime, num_processes=settings.gpus)
+        threads = choose_loader_threads(runtime, dataset.image_bytes, settings.gpus)
         yield from check_read_speed(store, sample, threads, number)
 
 

@@ -1,5 +1,6 @@
 """The data of a training run: files that belong together, features and words that cover them."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -31,6 +32,13 @@ class Dataset:
     annotations: dict[str, list[Annotation]] = field(default_factory=dict)
     stores: dict[str, FeatureStore] = field(default_factory=dict)
     words: Words | None = None
+
+    @property
+    def image_bytes(self) -> float:
+        """Of the features of an image, on average; infinite while there is no store."""
+        num_images = sum(len(store) for store in self.stores.values())
+        num_bytes = sum(store.header.data_bytes for store in self.stores.values())
+        return num_bytes / num_images if num_images else math.inf
 
     def close(self) -> None:
         for store in self.stores.values():

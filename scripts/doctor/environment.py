@@ -2,6 +2,7 @@
 
 import functools
 import importlib.metadata
+import math
 import platform
 import resource
 import shutil
@@ -75,13 +76,15 @@ def check_extras(figures: int) -> Iterator[Finding]:
         yield ok(f"extras not installed, needed for: {uses}")
 
 
-def check_limits(num_processes: int, runtime: Runtime) -> Iterator[Finding]:
+def check_limits(
+    num_processes: int, runtime: Runtime, image_bytes: float = math.inf
+) -> Iterator[Finding]:
     """Open files, processors and shared memory, through which several GPUs communicate."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if 0 <= files < FEWEST_FILES:
         yield warning(f"only {files} files may be open", f"ulimit -n {4 * FEWEST_FILES}")
-    cores, threads = choose_threads(0), choose_loader_threads(runtime, num_processes=num_processes)
-    asked = LEAST if runtime.loader_threads is None else max(1, threads)
+    cores, threads = choose_threads(0), choose_loader_threads(runtime, image_bytes, num_processes)
+    asked = LEAST if threads and runtime.loader_threads is None else max(1, threads)
     text = f"{cores} processors for {num_processes} processes with {threads} loading threads each"
     if cores < num_processes * asked:
         advice = f"ask the scheduler for {num_processes * asked}, or set runtime.loader_threads"

@@ -78,6 +78,7 @@ def test_a_valid_folder_has_no_problem_and_nothing_is_written(folder):
     assert "of the questions have an answer in the list" in printed
     assert "patch" in printed
     assert "MB/s" in printed
+    assert "with 0 loading threads each" in printed  # as in training: the images are small
     assert printed.splitlines()[-1].startswith("ready to train")
     assert listing(folder.root.parent) == before
 
