@@ -4,7 +4,6 @@ The steps read their features through the loader, from a store in the page cache
 a batch that is there already show what loading adds.
 """
 
-import re
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from data.batching.sampler import TrainingSampler
 from data.features.store_set import open_stores
 from data.features.writer import StoreWriter
 from data.text.word_lists import QUESTION_LENGTH
-from mcan.cost.hours import GPU, GPUS, Assumptions
+from mcan.cost.hours import GPUS, Assumptions, find_gpu
 from mcan.cost.step_cost import Cost, count_training_step
 from mcan.runtime.distributed import World
 from mcan.runtime.precision import choose_dtype
@@ -138,28 +137,19 @@ def make_loader(path: Path, workload: Workload, pin: bool) -> Loader:
     return Loader(open_stores([path]), examples, sizes.num_answers, pin=pin)
 
 
-def find_gpu(device_name: str) -> GPU | None:
-    """What `make cost` knows of a GPU, found by its model: A100, RTX 4090."""
-    for name, gpu in GPUS.items():
-        model = re.sub(r" \d+ GB$", "", name)
-        if re.search(rf"\b{model}\b", device_name):
-            return gpu
-    return None
-
-
 def compare(
     figures: StepFigures,
     workload: Workload,
-    gpu: GPU | None,
+    gpu: str | None,
     dtype: torch.dtype,
     assumed: Assumptions,
 ) -> list[Measurement]:
-    """The figures, each beside the estimate of `make cost`; of time only for a GPU that it knows.
+    """The figures, each beside the estimate of `make cost`; of time only for a GPU of its table.
 
     Its estimate is that of computing: the page cache is no disk.
     """
     cost, size = workload.count(dtype), workload.batch_size
-    seconds = assumed.time_step(cost, gpu, dtype, 1, 0, 0)[0] if gpu else None
+    seconds = assumed.time_step(cost, GPUS[gpu], dtype, 1, 0, 0)[0] if gpu else None
     name = str(dtype).removeprefix("torch.")
     title = f"training step, {size} questions, {workload.num_cells} cells, {name}"
     return [

@@ -1,5 +1,6 @@
 """From counted work to hours, under stated assumptions."""
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -25,10 +26,13 @@ GPUS = {
 }
 
 
-def find_gpu(device_name: str) -> str:
-    """The GPU of the table that a driver calls by this name; the A100 where it is none of them."""
-    models = {name.rsplit(" ", 2)[0]: name for name in GPUS}
-    return next((models[model] for model in models if model in device_name), models["A100"])
+def find_gpu(device_name: str) -> str | None:
+    """Which GPU of the table a driver calls by this name, found by its model: A100, RTX 4090."""
+    for name in GPUS:
+        model = name.rsplit(" ", 2)[0]
+        if re.search(rf"\b{model}\b", device_name):
+            return name
+    return None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from scripts.doctor.finding import Finding, ok, problem, warning
 
 DRIVER = Path("/proc/driver/nvidia/version")
 SPARE = 1_500_000_000  # bytes for CUDA itself, workspaces and short-lived tensors
+OTHER_GPU = "A100 80 GB"  # counted with where a GPU is none of make cost's table
 ON_A_NODE = "run the doctor where the training will run: inside a job on a GPU node"
 
 
@@ -117,7 +118,7 @@ def check_launches(
     machine: Machine, step: Cost, num_questions: int, dtype: torch.dtype
 ) -> Iterator[Finding]:
     """Whether a process's share of a batch is too small to keep its GPU busy."""
-    for name in sorted({find_gpu(device.name) for device in machine.devices}):
+    for name in sorted({find_gpu(device.name) or OTHER_GPU for device in machine.devices}):
         busy, launching = Assumptions().time_kernels(step, GPUS[name], dtype)
         if launching > busy:
             yield warning(

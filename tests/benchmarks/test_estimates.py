@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from benchmarks.parts import estimates
-from benchmarks.parts.estimates import PAPER, StepFigures, compare, find_gpu, measure_steps
-from mcan.cost.hours import GPUS
+from benchmarks.parts.estimates import PAPER, StepFigures, compare, measure_steps
+from mcan.cost.hours import GPUS, find_gpu
 from scripts.bench import TOY_STEPS
 from scripts.cost import count_run, main
 
@@ -42,20 +42,6 @@ def test_figures_stand_beside_the_estimates_of_the_gpu(cost, step):
     assert " 1280 questions/s  (1067 to 1600); make cost: " in speed
     assert memory.endswith(f" 9 GB; make cost: {step.memory_bytes / 1e9:.3g}")
     assert share.endswith(" 20 %  (10 to 30)")
-
-
-@pytest.mark.parametrize(
-    ("device_name", "entry"),
-    [
-        ("Tesla V100-SXM2-32GB", "V100 32 GB"),
-        ("NVIDIA GeForce RTX 4090", "RTX 4090 24 GB"),
-        ("NVIDIA H100 80GB HBM3", "H100 80 GB"),
-        ("Tesla T4", None),
-        ("NVIDIA A1000", None),
-    ],
-)
-def test_a_gpu_is_found_by_its_model(device_name, entry):
-    assert find_gpu(device_name) == (GPUS[entry] if entry else None)
 
 
 def test_times_of_a_gpu_unknown_to_make_cost_have_no_estimate(cost):

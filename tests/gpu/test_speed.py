@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from benchmarks.parts.estimates import PAPER, compare, find_gpu, measure_steps
+from benchmarks.parts.estimates import PAPER, compare, measure_steps
+from mcan.cost.hours import find_gpu
 from mcan.runtime.precision import choose_dtype
 from scripts.bench import TOY_STEPS
 from scripts.cost import main
