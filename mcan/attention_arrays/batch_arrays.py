@@ -15,6 +15,7 @@ from attention import AttentionOutput, Grid
 from attention.selection import description_length
 from data.batching.batch import Batch
 from mcan.attention_arrays.layers import watch_layers, watch_question_pooling
+from mcan.evaluation.every_k import best_answers
 from mcan.evaluation.predict import answer_logits, attend, check_answers
 from mcan.evaluation.single_question import selection_lambda
 from mcan.evaluation.trained_model import TrainedModel
@@ -99,17 +100,14 @@ def describe_candidates(
     if candidates is None:
         return {}
     likelihood, mixture = candidates.log_likelihood, candidates.mixture
-    best = [
-        answer_logits(trained.model, question, context.contiguous()).max(1)
-        for context in candidates.context.unbind(1)
-    ]
+    answers, probabilities = best_answers(trained.model, question, candidates)
     arrays = {
         "candidates/log_likelihood": likelihood,  # (b, k_max)
         "candidates/pi": mixture.pi,  # (b, k_max, K)
         "candidates/mu": mixture.mu,  # (b, k_max, K, 2)
         "candidates/sigma": mixture.sigma,  # (b, k_max, K, 2, 2)
-        "candidates/answers": torch.stack([each.indices for each in best], 1),  # (b, k_max)
-        "candidates/probabilities": torch.stack([each.values for each in best], 1).sigmoid(),
+        "candidates/answers": answers,  # (b, k_max)
+        "candidates/probabilities": probabilities,
     }
     if lam is not None:
         length = description_length(likelihood, candidates.complexity, lam)

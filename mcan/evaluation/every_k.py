@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention.selection import select_components
+from attention.selection import Candidates, select_components
 from data.batching.batch import Batch
 from mcan.evaluation.predict import (
     answer_logits,
@@ -60,16 +60,21 @@ def answer_every_k(
     candidates = attended.candidates
     if candidates is None:
         raise ValueError("this attention head fits one density alone: there is no λ to select")
+    return (
+        batch.question_ids,
+        candidates.log_likelihood,
+        *best_answers(model, question, candidates),
+        count_collapsed(candidates.mixture),
+        candidates.complexity.expand(len(question), -1),
+    )
+
+
+def best_answers(model: MCAN, question: Tensor, candidates: Candidates) -> tuple[Tensor, Tensor]:
+    """(b, k_max) int64 and float32: the answer under every k, and its probability."""
     # One k at a time, as `predict` has it: a product of another shape may round otherwise.
     best = [
         answer_logits(model, question, context.contiguous()).max(1)
         for context in candidates.context.unbind(1)
     ]
-    return (
-        batch.question_ids,
-        candidates.log_likelihood,
-        torch.stack([each.indices for each in best], 1),
-        torch.stack([each.values for each in best], 1).sigmoid(),
-        count_collapsed(candidates.mixture),
-        candidates.complexity.expand(len(question), -1),
-    )
+    logits, answers = (torch.stack(each, 1) for each in zip(*best, strict=True))
+    return answers, logits.sigmoid()
