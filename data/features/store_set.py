@@ -124,13 +124,8 @@ def open_stores(
     paths: Sequence[str | Path],
     reader: str = "mmap",
     stage_to: str | Path | None = None,
-    backbone: str | None = None,
-    resize: Sequence[int] | None = None,
 ) -> StoreSet:
     """Open stores as one, from copies in the node-local folder `stage_to` when it is given."""
     if stage_to is not None:
         paths = [stage_store(path, stage_to) for path in paths]
-    stores = [FeatureStore(path, reader) for path in paths]
-    for store in stores:
-        store.manifest.require(store.path, backbone, resize)
-    return StoreSet(stores)
+    return StoreSet([FeatureStore(path, reader) for path in paths])

@@ -84,7 +84,7 @@ def test_an_extracted_and_a_converted_store_are_read_as_one(folder, tmp_path, r5
     (tmp_path / "pth").mkdir()
     torch.save(torch.ones(1, 2048, 2, 3), tmp_path / "pth" / "1000.pth")
     convert_folder(tmp_path / "pth", tmp_path / "converted.h5", backbone="r50", resize=SMALL)
-    stores = open_stores([tmp_path / "extracted.h5", tmp_path / "converted.h5"], backbone="R-50")
+    stores = open_stores([tmp_path / "extracted.h5", tmp_path / "converted.h5"])
     assert stores.image_ids.tolist() == [7, 9, 42, 1000]
     stores.close()
 
