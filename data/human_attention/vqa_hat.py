@@ -11,7 +11,7 @@ from PIL import Image
 from data.io.images import errors_naming
 from data.text.tokenizer import tokenize
 from data.vqa.data_folder import DataFolder
-from data.vqa.questions import Questions, load_annotations, load_questions
+from data.vqa.questions import Questions, load_questions
 
 NAME = re.compile(r"(\d+)_(\d+)\.png")
 UNKNOWN = "unknown"  # the answer type of a question that the annotations do not have
@@ -99,13 +99,12 @@ def find_answer_types(
 
     Without the files of v2, or where it has dropped the question, the type is unknown.
     """
-    if not (folder.questions(split).is_file() and folder.annotations(split).is_file()):
+    if not (folder.has_questions(split) and folder.has_annotations(split)):
         return (UNKNOWN,) * len(mapped)
-    annotations = load_annotations([folder.annotations(split)])
-    types = {each.question_id: each.answer_type for each in annotations}
+    types = {each.question_id: each.answer_type for each in folder.read_annotations(split)}
     images = {each.image_id for each in mapped}
     known: dict[tuple[int, str], str] = {}
-    for number, image_id, text in rows_of(load_questions([folder.questions(split)])):
+    for number, image_id, text in rows_of(folder.read_questions(split)):
         if image_id in images and number in types:
             known.setdefault(key_of(image_id, text), types[number])
     return tuple(known.get(key_of(each.image_id, each.text), UNKNOWN) for each in mapped)
