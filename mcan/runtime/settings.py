@@ -12,8 +12,9 @@ Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
 @dataclass(frozen=True)
 class Runtime:
-    """Device, dtype, processes, loading and checkpoints; none of it is part of a model.
+    """Device, dtype, processes, loading and checkpoints.
 
+    None of it is part of a model; `mixing` alone changes which questions are trained on together.
     Ranges and choices are checked where settings are read: scripts/cli/settings.py.
     """
 
