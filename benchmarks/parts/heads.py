@@ -67,7 +67,7 @@ def list_heads() -> dict[str, dict[str, str]]:
     return {name_variant(**options): options for options in heads}
 
 
-def test_time_works(inputs: Inputs) -> dict[str, Work]:
+def works_at_test_time(inputs: Inputs) -> dict[str, Work]:
     """Forward passes without gradients."""
     heads = {name: attention.build(**options).eval() for name, options in list_heads().items()}
     network = inputs.network.eval()
@@ -86,7 +86,7 @@ def test_time_works(inputs: Inputs) -> dict[str, Work]:
     return works
 
 
-def training_works(inputs: Inputs) -> dict[str, Work]:
+def works_in_training(inputs: Inputs) -> dict[str, Work]:
     """Forward and backward passes; K = 4 where there is a choice."""
     network = inputs.network.train()
     means = training_draw(0, 0, K_MAX)[1][0].float().to(inputs.device)
@@ -121,8 +121,8 @@ def measure(device: torch.device, rounds: int = 11, batch: int = BATCH) -> Part:
     at_test_time, training = (
         interleave(works, device, rounds, f"heads, {phase}", calls=CALLS)
         for phase, works in [
-            ("test time", test_time_works(inputs)),
-            ("training", training_works(inputs)),
+            ("test time", works_at_test_time(inputs)),
+            ("training", works_in_training(inputs)),
         ]
     )
     selection = "test-time selection, k_max = 4, overhead over discrete"

@@ -50,9 +50,9 @@ class Manifest:
     def dump(self) -> str:
         """Write the manifest as JSON text."""
         fields = dataclasses.asdict(self)
-        for name, default in LATER.items():
+        for name, default in DEFAULTS_OF_OLDER_STORES.items():
             if fields[name] == default:
-                del fields[name]  # as in stores from before anything else was known
+                del fields[name]  # older versions reject a field that they do not know
         return json.dumps(fields, ensure_ascii=False, sort_keys=True)
 
     @classmethod
@@ -61,7 +61,7 @@ class Manifest:
         try:
             fields = json.loads(text)
             if isinstance(fields, dict):
-                fields = {**LATER, **fields}
+                fields = {**DEFAULTS_OF_OLDER_STORES, **fields}
             check_fields(fields)
         except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(f"{path}: the manifest is not valid: {error}") from None
@@ -117,7 +117,8 @@ class Manifest:
         return f"{kind}, resize {resize}"
 
 
-LATER = {"stride": STRIDE, "cells": GRID}  # fields that older stores lack, and what holds for them
+# fields that older stores lack, and what holds for them
+DEFAULTS_OF_OLDER_STORES = {"stride": STRIDE, "cells": GRID}
 
 
 def check_fields(fields: Any) -> None:

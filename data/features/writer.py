@@ -16,8 +16,8 @@ from data.features.dtype import DEFAULT, DTYPES
 from data.features.hdf5_layout import BOX_DTYPE, Matrix, create_file, renew_file
 from data.features.header import write_header
 from data.features.manifest import (
+    DEFAULTS_OF_OLDER_STORES,
     GRID,
-    LATER,
     STRIDE,
     Manifest,
     check_grid,
@@ -109,7 +109,7 @@ class StoreWriter:
         try:
             found, self.done = self.journal.read()
             # not said by older versions, which knew no others
-            found = {"dtype": DEFAULT.name, **LATER, **found} if found else {}
+            found = {"dtype": DEFAULT.name, **DEFAULTS_OF_OLDER_STORES, **found} if found else {}
             offset = found.pop("data_offset", 0)
             num_bytes = self.partial.stat().st_size if self.partial.exists() else 0
             if self.resume and found and found != identity and num_bytes:

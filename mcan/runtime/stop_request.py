@@ -14,7 +14,7 @@ PREEMPTED = (
 )
 ASK_EVERY = 16  # batches of a validation: a few seconds, and the device waits this rarely
 Item = TypeVar("Item")
-ASKED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
 
 
 class StopRequest:
@@ -28,7 +28,7 @@ class StopRequest:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "StopRequest":
-        heeded = [number for number in ASKED if signal.getsignal(number) != signal.SIG_IGN]
+        heeded = [number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
         self._before = {number: signal.signal(number, self._remember) for number in heeded}
         return self
 

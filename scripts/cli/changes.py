@@ -10,20 +10,20 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-# the settings that decide what a run learns, beside its seed
-MATERIAL = (
+# what decides what a run learns, beside its seed
+IN_RUN_NAME = (
     "data", "model", "attention", "optim", "train_split", "val_split", "glove", "init_from",
 )  # fmt: skip
-NAMED = ("data", "attention")  # groups whose `name` is in the name of every run
-# how the data gets there
-IMMATERIAL = {
+# of these, how the data gets there
+NOT_IN_RUN_NAME = {
     f"data.{name}"
     for name in (
         "num_workers", "force", "url", "human_attention", "human_attention_url", "glove",
         "glove_url", "pause",
     )
 }  # fmt: skip
-NEVER = ("hydra", "runtime", "launcher", "debug")  # groups that no name of a run has
+NAME_PREFIX_GROUPS = ("data", "attention")  # groups whose `name` begins the name of every run
+UNNAMED_GROUPS = ("hydra", "runtime", "launcher", "debug")  # groups that no name of a run has
 
 
 def list_changes(
@@ -31,8 +31,8 @@ def list_changes(
 ) -> dict[str, Any]:
     """Group choices other than the usual ones, and settings other than in the chosen files.
 
-    Within Hydra's search path. The usual choices are those of the experiment, or of the command
-    itself. Dotted keys, in an order that does not depend on the command line.
+    The usual choices are those of the experiment, or of the command itself. Keys are dotted, and
+    their order does not depend on the command line. Call it where Hydra's search path is set.
     """
     chosen = {group: name for group, name in sorted(choices.items()) if name is not None}
     words = [f"{group}={name}" for group, name in chosen.items() if not group.startswith("hydra")]
@@ -44,18 +44,18 @@ def list_changes(
     changes: dict[str, Any] = {
         group: name
         for group, name in chosen.items()
-        if name != usual.get(group) and group.split("/")[0] not in NEVER
+        if name != usual.get(group) and group.split("/")[0] not in UNNAMED_GROUPS
     }
-    for group in NAMED:
+    for group in NAME_PREFIX_GROUPS:
         name, own = values[group].get("name"), preset[group].get("name")
         if changes.get(group) == name or name != own:  # the name of the run says it
             changes.pop(group, None)
         preset[group]["name"] = name
     for each in (preset, values):
         each["glove"] = None if each.get("glove") == "none" else each.get("glove")
-    for key in MATERIAL:
+    for key in IN_RUN_NAME:
         changes |= dict(list_differences(key, values.get(key), preset.get(key)))
-    return {key: value for key, value in changes.items() if key not in IMMATERIAL}
+    return {key: value for key, value in changes.items() if key not in NOT_IN_RUN_NAME}
 
 
 @functools.cache
@@ -64,8 +64,9 @@ def read_files(
 ) -> tuple[dict[str, Any], dict[str, str | None]]:
     """The settings in the chosen files, and the usual choices: of a command or its experiment.
 
-    To have an experiment is not usual. Kept, since a command reads its settings twice: to check
-    them, and when Hydra has started it. `places` are those of the search path.
+    The choice of an experiment always counts as a change. Cached, since a command reads its
+    settings twice: to check them, and when Hydra has started it. `places` are those of the search
+    path.
     """
     preset = OmegaConf.to_container(hydra.compose(config_name, [*choices]))
     assert isinstance(preset, dict)

@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 
 from configs.schema.training import Train
 from mcan.training.same_settings import check_same_settings
-from scripts.cli.changes import MATERIAL
+from scripts.cli.changes import IN_RUN_NAME
 from scripts.cli.composition import list_keys
 
 LONGEST = 120  # letters; a hash stands for what is cut off
@@ -61,8 +61,8 @@ def name_run(settings: Train) -> str:
 def name_changes(settings: Train) -> list[str]:
     """Each change as a part of the name, such as batch_size_16 or model_large."""
     parts: list[str] = []
-    material = {name: settings.composed[name] for name in ("seed", *MATERIAL)}
-    ends = [key.rpartition(".")[2] for key in list_keys(material)]
+    in_name = {name: settings.composed[name] for name in ("seed", *IN_RUN_NAME)}
+    ends = [key.rpartition(".")[2] for key in list_keys(in_name)]
     for key, value in settings.changes.items():
         if key == "experiment":  # first, and without the head: paper_multimodal is paper
             parts.insert(0, show_value(value.removesuffix(f"_{settings.attention['name']}")))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
-from mcan.runtime.stop_request import ASKED, PREEMPTED
+from mcan.runtime.stop_request import PREEMPTED, STOP_SIGNALS
 from scripts.cluster.parent import name_parent
 
 
@@ -25,7 +25,7 @@ def forward_signals(forward: Callable[[int], None]) -> Iterator[list[int]]:
         received.append(number)
         forward(number)
 
-    handled = [number for number in ASKED if signal.getsignal(number) != signal.SIG_IGN]
+    handled = [number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, handle) for number in handled}
     try:
         yield received

@@ -18,7 +18,7 @@ from scripts.sweep.plan import Job, Plan
 CONFIGURATION = Configuration("sweep", Sweep)
 LAMBDA = "attention.lam"
 OWN = ("sweep", "launcher")  # groups of the sweep itself, not of its runs
-NAMED = ("name", "runs", "resume")  # settings of a run that the sweep gives
+SET_BY_SWEEP = ("name", "runs", "resume")  # settings of a run that the sweep itself chooses
 
 
 def plan_sweep(words: list[str], flags: list[str]) -> tuple[Plan, Sweep]:
@@ -51,9 +51,9 @@ def plan_sweep(words: list[str], flags: list[str]) -> tuple[Plan, Sweep]:
 
 
 def check_words(words: list[str]) -> None:
-    """Raise for a list where the sweep itself chooses."""
+    """Raise for a list of what the sweep itself chooses."""
     for word in words:
-        if word.split("=")[0] in NAMED and has_lists([word]):
+        if word.split("=")[0] in SET_BY_SWEEP and has_lists([word]):
             raise ValueError(f"{word.split('=')[0]} cannot be a list: the sweep names its runs")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from data.io.atomic_files import read_json, write_json
 from scripts.cli.aliases import rename_word
 
-IMMATERIAL = "runtime."  # may differ between starts: the results do not depend on it
+RUNTIME = "runtime."  # may differ between starts: the results do not depend on it
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class Job:
     swept: dict[str, str]  # those of them that make it differ from the others
 
     @property
-    def material(self) -> set[str]:
+    def decisive_words(self) -> set[str]:
         """The words on which its results depend."""
-        return {word for word in self.words if not word.startswith(IMMATERIAL)}
+        return {word for word in self.words if not word.startswith(RUNTIME)}
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ def merge(plan: Plan) -> Plan:
     jobs = {job.name: job for job in load_plan(plan.folder).jobs}
     for job in plan.jobs:
         before = jobs.get(job.name, job)
-        if before.material != job.material:
-            other = " ".join(sorted(before.material ^ job.material))
+        if before.decisive_words != job.decisive_words:
+            other = " ".join(sorted(before.decisive_words ^ job.decisive_words))
             raise ValueError(
                 f"{plan.folder} has a job {job.name} with other settings (compare {other}); give "
                 f"this sweep another name: sweep.name=…"

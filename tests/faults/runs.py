@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mcan.checkpoint import load_checkpoint
-from mcan.runtime.stop_request import ASKED
+from mcan.runtime.stop_request import STOP_SIGNALS
 from tests.faults import moments
 from tests.small_runs import HANG, ROOT, assert_same, train_command
 
@@ -25,7 +25,7 @@ def environment(run: str, **variables: str) -> dict[str, str]:
 
 def restore_signals() -> None:
     """Reset signal handlers, in case the tests themselves run under nohup or in the background."""
-    for number in ASKED:
+    for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from mcan.runtime.stop_request import (
     ASK_EVERY,
-    ASKED,
+    STOP_SIGNALS,
     StoppedOnRequestError,
     StopRequest,
     until_stopped,
@@ -19,8 +19,8 @@ from tests.small_runs import ALONE
 @pytest.fixture(autouse=True)
 def _as_in_a_terminal():
     """Nothing is ignored at first, even if these tests themselves run under nohup."""
-    before = {number: signal.getsignal(number) for number in ASKED}
-    for number in ASKED:
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    for number in STOP_SIGNALS:
         usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
         signal.signal(number, usual)
     yield
@@ -32,14 +32,14 @@ def tell_myself(number):
     os.kill(os.getpid(), number)
 
 
-@pytest.mark.parametrize("number", ASKED)
+@pytest.mark.parametrize("number", STOP_SIGNALS)
 def test_a_signal_is_remembered_and_the_old_handlers_come_back(number):
-    before = [signal.getsignal(each) for each in ASKED]
+    before = [signal.getsignal(each) for each in STOP_SIGNALS]
     with StopRequest() as stop:
         assert not stop.is_made
         tell_myself(number)
         assert stop.is_made
-    assert [signal.getsignal(each) for each in ASKED] == before
+    assert [signal.getsignal(each) for each in STOP_SIGNALS] == before
 
 
 def test_a_second_interrupt_ends_at_once():
