@@ -46,10 +46,8 @@ def mean_and_covariance(
 
     The floor (…, 2, 2) is added to Σ; it is what keeps a component on one cell finite.
     """
-    mu, second_moments = (
-        moments[..., 1:3],
-        moments[..., 3:].unfold(-1, 2, 1),
-    )  # [[uu, uv], [uv, vv]]
+    mu = moments[..., 1:3]
+    second_moments = moments[..., 3:].unfold(-1, 2, 1)  # [[uu, uv], [uv, vv]]
     sigma = torch.addcmul(second_moments, mu[..., :, None], mu[..., None, :], value=-1)
     if covariance == "spherical":
         variance = sigma.diagonal(dim1=-2, dim2=-1).mean(-1, keepdim=True)

@@ -31,9 +31,8 @@ SHAPES = Sizes(train=80, val=40, test=4, human=0)  # 800 questions to train on, 
 TRAINING, VALIDATION = "training", "validation"
 CHOSEN, DEFAULT = "chosen threads", "torch's default threads"
 ALONE, CROWDED = "alone", "beside one busy process per core"
-BUSY = (
-    "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"  # gone with its parent
-)
+# a program that computes without end, until its parent is gone
+BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
 
 
 def measure(

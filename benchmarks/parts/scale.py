@@ -154,7 +154,8 @@ def measure_size(size: float) -> dict[str, tuple[float, float]]:
         write_dataset(root, size)
         found = {}
         for command, arguments in list_commands(root, runs).items():
-            found[command] = seconds, _ = run_command(arguments)
+            found[command] = run_command(arguments)
+            seconds, _ = found[command]
             print(f"{size:g} of VQA-v2, {command}: {seconds:.1f} s", flush=True)
         return found
 

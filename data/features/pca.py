@@ -8,9 +8,8 @@ from torch import Tensor
 
 from data.features.store_set import StoreSet
 
-NUM_IMAGES = (
-    600  # enough for the covariance of some thousand features; read and added up in seconds
-)
+# enough for the covariance of some thousand features; read and added up in seconds
+NUM_IMAGES = 600
 CHUNK = 20  # images whose products are added up in float32 before they go into the sums
 
 

@@ -29,9 +29,7 @@ class Predictions:
     probabilities: Tensor  # (Q,) float32, of that answer
     num_components: Tensor  # (Q,) int64: K*; 0 for discrete attention and for an ensemble
     num_collapsed: Tensor  # (Q,) int64: components whose covariance has collapsed
-    perplexity: (
-        Tensor  # (Q,) float32: over how many cells the weights are spread; NaN for an ensemble
-    )
+    perplexity: Tensor  # (Q,) float32: how many cells the weights spread over; NaN for an ensemble
     # (Q,) float32, NaN for heads whose weights or densities are never zero:
     zero_weight_share: Tensor  # of the real cells those whose weight is exactly 0
     outside_support_share: Tensor  # of the image, where the density is 0

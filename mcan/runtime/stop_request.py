@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from mcan.runtime.distributed import World
 
-PREEMPTED = (
-    75  # exit code: stopped on request with a checkpoint written; run again with resume=true
-)
+# exit code: stopped on request with a checkpoint written; run again with resume=true
+PREEMPTED = 75
 ASK_EVERY = 16  # batches of a validation: a few seconds, and the device waits this rarely
 Item = TypeVar("Item")
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)

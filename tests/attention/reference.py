@@ -61,10 +61,8 @@ def basis_centres(num_basis=100):
 
 def coefficients(values, points, ridge=0.01, variance=0.001):
     """B (D, N): ridge regression of values (L, D) on the basis at the points, by least squares."""
-    centre = basis_centres()
-    design = np.array(
-        [[gaussian(x, c, variance * np.eye(2)) for c in centre] for x in points]
-    )  # (L, N)
+    centre, covariance = basis_centres(), variance * np.eye(2)
+    design = np.array([[gaussian(x, c, covariance) for c in centre] for x in points])  # (L, N)
     stacked = np.vstack([design, np.sqrt(ridge) * np.eye(len(centre))])
     target = np.vstack([values, np.zeros((len(centre), values.shape[1]))])
     return np.linalg.lstsq(stacked, target, rcond=None)[0].T

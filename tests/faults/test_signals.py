@@ -31,9 +31,8 @@ def _no_shared_memory_is_left_behind():
     """A new segment that no running process has mapped is a leak."""
     before = set(Path("/dev/shm").iterdir())
     yield
-    deadline = (
-        time.monotonic() + HANG / 5
-    )  # another process may have created one and not mapped it yet
+    # another process may have created one and not mapped it yet
+    deadline = time.monotonic() + HANG / 5
     while leaked := find_leaked(before):
         assert time.monotonic() < deadline, leaked
         time.sleep(0.1)

@@ -201,12 +201,8 @@ def test_one_head_alone_is_reported_without_what_needs_others(
     (run,) = paper.plan(settings)
     text = to_markdown(paper.measure(settings, [run], folder), folder)
     all_heads = (report / "report.md").read_text()
-    assert (
-        find_row(text.split("## Table 2")[0], "unimodal")
-        == (
-            find_row(all_heads.split("## Table 2")[0], "unimodal")[:-1]  # there is no K* to show
-        )
-    )
+    accuracy = find_row(all_heads.split("## Table 2")[0], "unimodal")
+    assert find_row(text.split("## Table 2")[0], "unimodal") == accuracy[:-1]  # no K* to show
     assert find_row(text, "unimodal, another question's map") == (
         find_row(all_heads, "unimodal, another question's map")
     )
@@ -292,10 +288,8 @@ def find_row(text, name):
 def test_the_page_needs_nothing_else(report):
     page = (report / "report.html").read_text()
     assert "http" not in page
-    assert page.count("data:image/png;base64,") in (
-        2,
-        4,
-    )  # λ under both floors, of one or both epochs
+    # λ under both floors, of one or both epochs
+    assert page.count("data:image/png;base64,") in (2, 4)
 
 
 @dataclass(frozen=True)
