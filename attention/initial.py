@@ -4,12 +4,14 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from attention.cache import cached
 from attention.densities.mixture import Mixture
 from attention.grid import Grid
+from attention.normalisers import BLOCK, cumulated
 
-# Shape letters: B batch, R restarts, K components, L cells, M points.
+# Shape letters: B batch, R restarts, K components, L cells, S cells in whole blocks, M points.
 
 Init = Literal["uniform", "weighted"]
 
@@ -57,13 +59,13 @@ def inverse_cdf(uniforms_M2: Tensor, weights_BL: Tensor, grid: Grid) -> Tensor:
     The first uniform picks the cell, and what is left of it places the point across the cell's
     columns; the second places it along the rows.
     """
-    cumulative_BL = weights_BL.cumsum(1)
+    cumulative_BS = cumulated(pad(weights_BL, (0, -weights_BL.shape[1] % BLOCK)))
     # strictly below the total, so that rounding never picks a cell behind the last one with weight
-    wanted_BM = uniforms_M2[:, 0] * (1 - 1e-12) * cumulative_BL[:, -1:]
-    cell_BM = torch.searchsorted(cumulative_BL, wanted_BM, right=True)
+    wanted_BM = uniforms_M2[:, 0] * (1 - 1e-12) * cumulative_BS[:, -1:]
+    cell_BM = torch.searchsorted(cumulative_BS, wanted_BM, right=True)
     cell_BM = cell_BM.clamp(max=weights_BL.shape[1] - 1)
     weight_BM = weights_BL.gather(1, cell_BM)
-    before_BM = cumulative_BL.gather(1, cell_BM) - weight_BM
+    before_BM = cumulative_BS.gather(1, cell_BM) - weight_BM
     across_BM = ((wanted_BM - before_BM) / weight_BM.clamp(min=1e-300)).clamp(0, 1)
     along_BM = uniforms_M2[:, 1].expand_as(across_BM)
     centre_BM2 = grid.positions.gather(1, cell_BM[..., None].expand(-1, -1, 2))

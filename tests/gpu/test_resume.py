@@ -46,10 +46,11 @@ def test_a_killed_and_resumed_run_is_bit_identical(
     assert_same(end_state(tmp_path / "killed"), end_state(tmp_path / "whole"))
 
 
-def test_two_runs_with_one_seed_are_bit_identical(small_dataset, tmp_path):
+@pytest.mark.parametrize("init", ["uniform", "weighted"])
+def test_two_runs_with_one_seed_are_bit_identical(small_dataset, tmp_path, init):
     """Nothing in a run depends on time; otherwise the test above could pass by chance."""
     more = ["runtime.device=cuda", "runtime.deterministic=true", "optim.epochs=1"]
-    words = settings(small_dataset, tmp_path, *more)
+    words = settings(small_dataset, tmp_path, *more, f"attention.init={init}")
     for name in ("first", "second"):
         run(words, f"name={name}")
     assert_same(end_state(tmp_path / "first"), end_state(tmp_path / "second"))
