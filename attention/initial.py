@@ -46,7 +46,7 @@ def _initial_parameters(
 
 
 def initial_means(uniforms: Tensor, weights_BL: Tensor, grid: Grid, init: Init) -> Tensor:
-    """(B, …, 2): the uniforms (…, 2) themselves, or pushed to where each image's weight is."""
+    """(B, …, 2): the uniforms (…, 2) themselves, or moved to where each image's weight is."""
     if init == "uniform":
         return uniforms.expand(len(grid), *uniforms.shape)
     means_BM2 = inverse_cdf(uniforms.view(-1, 2), weights_BL.detach(), grid)

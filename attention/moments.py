@@ -25,7 +25,7 @@ def moment_match(
 
 
 def fit_gaussian(weights_BL: Tensor, grid: Grid, floor: Floor, covariance: Covariance) -> Mixture:
-    """The same for weights that sum to 1 over each image, as those of a head do."""
+    """`moment_match` of float64 weights that sum to 1 over each image, as those of a head do."""
     moments_B6 = weighted_monomials(weights_BL, grid).sum(-1)
     mu_B2, sigma_B22 = mean_and_covariance(
         moments_B6 / moments_B6[:, :1], covariance_floor(floor, covariance, grid), covariance

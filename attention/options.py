@@ -10,21 +10,21 @@ Choice = TypeVar("Choice", bound=str)
 
 
 def check_whole_number(name: str, value: int, least: int) -> int:
-    """A whole number from `least` on."""
+    """The value, which must be a whole number from `least` on."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < least:
         raise ValueError(f"{name} must be a whole number from {least} on, not {value!r}")
     return operator.index(value)
 
 
 def check_choice(name: str, value: Choice, choices: tuple[Choice, ...]) -> Choice:
-    """One of the named choices."""
+    """The value, which must be one of the choices."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
     return value
 
 
 def check_positive(name: str, value: float, zero: bool = False) -> float:
-    """A finite positive number; zero too where it is allowed."""
+    """The value, which must be a finite positive number, or zero where that is allowed."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or not (0 < value < float("inf") or (zero and value == 0)):
         raise ValueError(f"{name} must be {'zero or ' if zero else ''}positive, not {value!r}")
@@ -32,7 +32,7 @@ def check_positive(name: str, value: float, zero: bool = False) -> float:
 
 
 def check_floor(name: str, value: Floor) -> Floor:
-    """The floor of a variance: a number, or the word "cell"."""
+    """The floor of a variance, which must be a number or the word "cell"."""
     if isinstance(value, str) and value != "cell":
         raise ValueError(f"{name} must be a variance such as 1e-6, or 'cell', not {value!r}")
     return value if isinstance(value, str) else check_positive(name, value, zero=True)

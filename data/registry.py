@@ -1,4 +1,4 @@
-"""Named things that a user's module may add to: layouts, backbones, metrics, trackers, …"""
+"""Named values that a user's module may add to: layouts, backbones, metrics, trackers, …"""
 
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar, overload
@@ -7,7 +7,7 @@ Value = TypeVar("Value")
 
 
 class Registry(Generic[Value]):
-    """A table from names to things of one kind; `kind` names it in errors."""
+    """A table from names to values of one kind; `kind` names it in errors."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -18,7 +18,7 @@ class Registry(Generic[Value]):
     @overload
     def register(self, name: str, value: Value) -> Value: ...
     def register(self, name: str, value: Value | None = None) -> Value | Callable[[Value], Value]:
-        """Add a thing under a name that is not taken; without one, give a decorator that does."""
+        """Add `value` under a name that is not taken; without it, give a decorator that does."""
         if value is None:
             return lambda decorated: self.register(name, decorated)
         if name in self.values and not is_same(self.values[name], value):
@@ -39,7 +39,7 @@ class Registry(Generic[Value]):
 
 
 def is_same(old: object, new: object) -> bool:
-    """Whether a module that is imported again (a reload, a notebook) registers its own thing."""
+    """Whether a module that is imported again (a reload, a notebook) registers its own value."""
     if hasattr(old, "__qualname__") and hasattr(new, "__qualname__"):  # classes and functions
         return (old.__module__, old.__qualname__) == (new.__module__, new.__qualname__)
     return old == new

@@ -8,7 +8,7 @@ Count = Annotated[int, ">= 1"]
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """Ranges are checked where settings are read: scripts/cli/settings.py."""
+    """The settings of a dataset; their ranges are checked by scripts/cli/settings.py."""
 
     name: str
     root: str

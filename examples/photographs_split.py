@@ -87,7 +87,7 @@ def link_images(vqa_v2: Path, folder: Path, split: str, image_ids: set[int]) -> 
 
 
 def fail(sentence: str) -> NoReturn:
-    """End as every command does."""
+    """End with one sentence and exit code 2, as every command does."""
     print(f"error: {sentence}", file=sys.stderr)
     sys.exit(2)
 

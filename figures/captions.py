@@ -13,7 +13,7 @@ def describe_prediction(prediction: Prediction) -> str:
 
 
 def name_answer(answer: str) -> str:
-    """An answer as it is shown; the one that normalising leaves nothing of needs a word."""
+    """An answer as it is shown; an empty one, the normal form of “a”, needs a word."""
     return answer or "(empty answer)"
 
 
@@ -26,7 +26,7 @@ def show_percent(probability: float) -> str:
 
 
 def show_number(value: float) -> str:
-    """Two digits, with a minus sign and not a hyphen."""
+    """A number in two digits, with a minus sign and not a hyphen."""
     return f"{value:.2f}".replace("-", "−")
 
 

@@ -50,9 +50,9 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
 
 
 def check_sums(path: Path) -> None:
-    """Compare all bytes with their checksums: torch.load does not, and takes flipped weights.
+    """Compare all bytes with their checksums, which torch.load does not: it takes damaged weights.
 
-    Nor does it read a part that is marked as a folder: the weights would be what memory holds.
+    Where a part is marked as a folder it reads nothing, and weights are what memory held before.
     """
     with zipfile.ZipFile(path) as archive:
         folders = [part.filename for part in archive.infolist() if part.external_attr & FOLDER]

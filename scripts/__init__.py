@@ -11,7 +11,7 @@ from scripts.cluster.exit_status import end_if_over
 def tell_interruption(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Without a traceback for Ctrl-C before a command begins, while torch is imported."""
+    """Print no traceback for Ctrl-C before a command begins, while torch is imported."""
     if issubclass(kind, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)
     else:
@@ -31,13 +31,13 @@ if not sys.stderr.isatty():
     os.environ.setdefault("TQDM_MININTERVAL", "30")
     os.environ.setdefault("TQDM_MAXINTERVAL", "60")
 
-# a sixth of the start went into looking for garbage in what is imported; see `collect_garbage`
+# looking for garbage in what is imported takes a sixth of the start; see `collect_garbage`
 if sys.argv[:1] == ["-m"]:  # python -m scripts.<name>, and no import of another program
     gc.disable()
 
 
 def collect_garbage() -> None:
-    """From here on, but not in what was imported: that stays."""
+    """Collect garbage again, but not in what was imported: that stays."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

@@ -87,7 +87,7 @@ def main(settings: Bench) -> None:
 def full_parts(
     device: torch.device, assumed: Assumptions, run: Train
 ) -> dict[str, Callable[[], Part]]:
-    """What is measured, at the sizes that the page speaks of."""
+    """The parts of the benchmark, at the sizes that docs/performance.md reports."""
     networks = {"heads": heads, "training": training, "evaluation": evaluation, "growth": growth}
     works = {name: partial(module.measure, device) for name, module in networks.items()}
     works["crowded"] = partial(crowded.measure, run)
@@ -98,7 +98,7 @@ def full_parts(
 def toy_parts(
     device: torch.device, assumed: Assumptions, run: Train
 ) -> dict[str, Callable[[], Part]]:
-    """The same at sizes that say nothing of speed: whether all of it runs."""
+    """The parts of the benchmark at toy sizes, which show that they run and not how fast."""
     return {
         "loading": partial(loading.measure, 24, 2, 16),
         "scoring": partial(scoring.measure, 1, 2000),

@@ -24,7 +24,7 @@ from attention.selection import Candidates
 
 @dataclass(frozen=True)
 class AttentionOutput:
-    """context (B, D); weights (B, L), the discrete ones; the density, and all sizes at test time.
+    """What a head gives: context (B, D), discrete weights (B, L), and the density that it fitted.
 
     mixture has R = 1 and is None for discrete attention; candidates are there only where the
     number of components was selected.

@@ -77,5 +77,5 @@ def build(name: str, **options: Any) -> Head:
 
 
 def _is_reimport(registered: type[Head], head: type[Head]) -> bool:
-    """A module that is imported again (a reload, a notebook) registers its own class once more."""
+    """Whether a module that is imported again (a reload, a notebook) registers its own class."""
     return (registered.__module__, registered.__qualname__) == (head.__module__, head.__qualname__)

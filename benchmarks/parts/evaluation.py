@@ -116,7 +116,7 @@ class OurEvaluation:
 def make_evaluations(
     folder: Path, num_images: int, batch_size: int, sizes: mcan.Sizes, device: torch.device
 ) -> tuple[OurEvaluation, PlainEvaluation]:
-    """Both over the same made-up files, with the same weights."""
+    """Our evaluation and the published one, of the same files with the same weights."""
     write_files(folder / "pth", num_images, sizes.num_features)
     write_store(folder / "pth", folder / "store.h5")
     plain = make_plain(folder, num_images, batch_size, sizes, device)

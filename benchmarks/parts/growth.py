@@ -120,7 +120,7 @@ def train(path: Path, num_images: int, batch_size: int) -> float:
 
 
 def train_afresh(*arguments: Any) -> float:
-    """The same in a fork of this process, which has imported all and computed nothing."""
+    """`train` in a fork of this process, which has imported all and computed nothing."""
     with multiprocessing.get_context("fork").Pool(1) as pool:
         return pool.apply(train, arguments)
 
@@ -167,5 +167,5 @@ def measure(
     images: Sequence[int] = IMAGES,
     batch_sizes: Sequence[int] = BATCHES,
 ) -> Part:
-    """All exponents."""
+    """The exponents of the head's time and of the trainer's memory."""
     return measure_head(device, rounds, batch) + measure_memory(images, batch_sizes)

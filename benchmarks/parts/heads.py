@@ -37,7 +37,7 @@ def draw_cells(
 
 
 class Inputs:
-    """What all works get."""
+    """The scores, features and score network that all works share."""
 
     def __init__(self, device: torch.device, batch: int) -> None:
         self.device = device

@@ -28,7 +28,8 @@ ANY_SIZE = {"dynamic_img_size": True, "strict_img_size": False}
 class FeatureGrid(nn.Module):
     """The features of a timm model, (B, 3, H, W) → (B, F, h, w).
 
-    `layout` is that of its own: NLC for tokens, the first of which belong to no cell; NCHW or NHWC.
+    `layout` is the order of the model's own axes: NLC for tokens, the first of which belong to no
+    cell; NCHW or NHWC.
     """
 
     def __init__(self, model: nn.Module, stride: int, layout: str) -> None:

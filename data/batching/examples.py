@@ -12,7 +12,10 @@ from data.vqa.questions import Annotation, Questions, match_annotations
 
 @dataclass(frozen=True)
 class Examples:
-    """One (combined) split. The targets of question i are entries offsets[i] to offsets[i + 1]."""
+    """The questions of a split, or of several, with their words and soft scores as numbers.
+
+    The targets of question i are the entries target_offsets[i] to target_offsets[i + 1].
+    """
 
     question_ids: np.ndarray  # (Q,) int64
     image_ids: np.ndarray  # (Q,) int64

@@ -173,7 +173,7 @@ def group_rows(shapes: np.ndarray) -> list[np.ndarray]:
 
 
 def gather_images(rows: np.ndarray, image_ids: np.ndarray) -> np.ndarray:
-    """The rows (n,) in an order in which an image's stand where its first one stood."""
+    """The rows (n,), each image's together at the place of its first one."""
     _, first, image = np.unique(image_ids[rows], return_index=True, return_inverse=True)
     return rows[np.argsort(first[image], kind="stable")]
 

@@ -23,7 +23,7 @@ class PrincipalComponents:
 
 
 def fit_pca(stores: StoreSet, image_ids: np.ndarray, num_components: int) -> PrincipalComponents:
-    """From the cells of NUM_IMAGES of these images (n,), spread evenly over their ids."""
+    """Fit them to the cells of NUM_IMAGES of these images (n,), spread evenly over their ids."""
     places = stores.positions(np.unique(image_ids))
     chosen = places[np.linspace(0, len(places) - 1, min(NUM_IMAGES, len(places))).astype(int)]
     total = torch.zeros(stores.num_features, dtype=torch.float64)

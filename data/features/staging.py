@@ -19,8 +19,8 @@ SLOWEST = 25e6  # bytes per second, from a shared file system that is busy
 def stage_stores(paths: Sequence[Path], folder: str | Path | None) -> float:
     """Copy stores to the folder, if one is given; how many minutes another machine may need.
 
-    For before processes join: they would wait for each other's copies, and give up. A store that is
-    not there is reported by those who open it.
+    Call it before processes join: they would wait for each other's copies, and give up. A store
+    that is not there is reported by those who open it.
     """
     if folder is None:
         return 0.0

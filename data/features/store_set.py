@@ -46,7 +46,7 @@ class StoreSet:
 
     @property
     def image_bytes(self) -> float:
-        """Of the features of an image, on average."""
+        """The bytes of an image's features, on average."""
         num_cells = float((self.heights * self.widths).mean()) if len(self.image_ids) else 0.0
         return num_cells * self.stores[0].row_bytes
 

@@ -31,7 +31,7 @@ class Estimates:
 
 @dataclass(frozen=True)
 class Agreement(Estimates):
-    """The mean of every measure over so many maps of so many questions."""
+    """Every measure, and over how many maps of how many questions."""
 
     maps: int
     questions: int

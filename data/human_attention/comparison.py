@@ -145,7 +145,7 @@ def compare_attention(
 
 
 def compare_model(attention: Attention, reference: HumanReference) -> ModelComparison:
-    """One attention: overall, by annotator, by K*, by answer type, and against others' maps."""
+    """One attention's agreement: overall, by annotator, K*, answer type, and with others' maps."""
     scores, rows = reference.score(attention.cells), reference.maps.questions
     components = [] if attention.is_discrete else attention.num_components[rows]
     return ModelComparison(
@@ -169,7 +169,7 @@ def compare_pair(
 
 
 def smooth(attention: Attention, sizes: np.ndarray, deviation: float) -> Attention:
-    """A discrete attention once more, as smooth as a density."""
+    """A discrete attention blurred by `deviation` cells, so that it is as smooth as a density."""
     maps = [blur(cells, deviation).reshape(-1) for cells in unpad(attention.cells, sizes)]
     cells = pad(maps, attention.cells.shape[1])
     return replace(attention, name=f"{attention.name} blurred", cells=cells, blurred=True)

@@ -62,7 +62,7 @@ class HumanReference:
         }
 
     def rank(self, cells: np.ndarray) -> np.ndarray:
-        """(Q, L) -> (Q, 196)."""
+        """The ranks (Q, 196) of 14 × 14 areas by their share of the attention (Q, L)."""
         return average_ranks(np.stack([*map(coarsen, unpad(cells, self.questions.sizes))]))
 
     def estimate(self, scores: MapScores, chosen: np.ndarray | bool = True) -> dict[str, Estimate]:
@@ -78,11 +78,11 @@ class HumanReference:
         )
 
     def summarise_by(self, scores: MapScores, groups: np.ndarray) -> dict[str, Agreement]:
-        """The same for each group of maps; `groups` (M,) names that of every map."""
+        """The agreement over each group of maps; `groups` (M,) names that of every map."""
         return {str(group): self.summarise(scores, groups == group) for group in np.unique(groups)}
 
     def measure_controls(self) -> dict[str, Agreement]:
-        """Attention that knows nothing, attention that knows people, and people themselves."""
+        """The agreement of uniform attention, of other images' mean map, and of another person."""
         questions = self.questions
         mean = average_other_images(self.maps.fine, self.images, questions.image_ids)
         centre = [

@@ -47,7 +47,7 @@ def answer(generator: np.random.Generator, question: Question) -> list[dict[str,
 
 
 def list_slips(question: Question) -> list[str]:
-    """What people say who slip: a number next to it, a colour near it, the other of two."""
+    """Answers given by mistake: the next number, a similar colour, the other one of two."""
     true = question.answer
     if true in ("yes", "no"):
         return ["no" if true == "yes" else "yes"] * 4 + ["maybe"]

@@ -85,7 +85,7 @@ def is_there(root: Path, mark: dict[str, object], force: bool) -> bool:
 
 @contextlib.contextmanager
 def claim(partial: Path) -> Iterator[Path]:
-    """An empty folder for one process, without what a killed run left; it is gone at the end."""
+    """An emptied folder that no other process fills; what is still in it at the end is removed."""
     partial.mkdir(parents=True, exist_ok=True)
     with FileLock(partial, f"another run is filling {partial}; wait for it to end"):
         try:

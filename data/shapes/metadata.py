@@ -15,7 +15,7 @@ class QuestionMetadata:
 
 
 def read_question_metadata(folder: DataFolder) -> dict[int, QuestionMetadata]:
-    """By question id; empty for a dataset that does not say."""
+    """The metadata of each question id; empty for a dataset without such a file."""
     path = folder.metadata
     if not path.is_file():
         return {}

@@ -66,7 +66,7 @@ class AnswerList(WordList):
 
 
 def check_min_count(min_count: int) -> None:
-    """Raise when no number of occurrences could be too few."""
+    """Raise for a threshold below 1: every answer occurs at least once."""
     if min_count < 1:
         raise ValueError(
             f"min_answer_count is {min_count}, expected at least 1, which keeps every answer"

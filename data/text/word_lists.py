@@ -12,7 +12,7 @@ QUESTION_LENGTH = 14  # words that MCAN reads of a question
 
 @dataclass(frozen=True)
 class Words:
-    """What a model reads and answers with, and whether it was built just now.
+    """The vocabulary and the answers of a model, and whether they were built just now.
 
     Of a question it reads the first `question_length` words.
     """
@@ -86,7 +86,7 @@ def build_words(
     min_answer_count: int = MIN_ANSWER_COUNT,
     question_length: int = QUESTION_LENGTH,
 ) -> Words:
-    """The words of train and val, written nowhere."""
+    """The vocabulary and the answers of train and val; no file is written."""
     splits = annotated_splits(folder)
     questions = folder.read_questions(splits)
     annotations = folder.match_annotations(splits)

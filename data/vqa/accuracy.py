@@ -80,7 +80,7 @@ def average_annotators(matches: tuple[bool, ...]) -> float:
 
 
 def average_percent(accuracies: Iterable[float]) -> float:
-    """The mean in percent, rounded to two digits; summed from left to right, as above."""
+    """The official mean in percent: summed from left to right, rounded to two digits."""
     total, count = 0.0, 0
     for accuracy in accuracies:
         total += accuracy

@@ -53,7 +53,7 @@ def wrap(text: str, width: float, size: float, bold: bool = False, most: int = 3
 
 
 def fill_line(words: list[str], width: float, size: float, bold: bool) -> tuple[str, list[str]]:
-    """As many words as fit, and the others; a word that is too wide for any line is broken."""
+    """The words that fit a line, and the others; a word that is too wide for any line is broken."""
     count = 1
     while count < len(words) and measure(" ".join(words[: count + 1]), size, bold) <= width:
         count += 1

@@ -73,7 +73,7 @@ class ArrayReader:
 
 
 def pad_layer(name: str, weights: Tensor, num_more: int) -> Tensor:
-    """The weights (b, heads, M, N) of a layer with more cells, which nothing attends to."""
+    """The weights (b, heads, M, N) of a layer, with `num_more` cells of weight 0 added."""
     if name.startswith("encoder"):
         return weights
     return pad(weights, (0, num_more if name.endswith(".self_attention") else 0, 0, num_more))

@@ -56,7 +56,7 @@ def belongs(name: str, prefix: str) -> bool:
 def watch_layers(
     model: MCAN, names: Sequence[str], receive: Receive, image_index: Tensor | None
 ) -> Iterator[None]:
-    """Pass the weights (b, heads, M, N) of layers on while the model runs on a batch.
+    """Call `receive` with the weights (b, heads, M, N) of layers while the model runs on a batch.
 
     They come some questions at a time, so that memory holds few of them. `image_index` is the
     batch's own. The model itself is as it was when the block ends.
@@ -92,7 +92,7 @@ def pass_weights(
     inputs: tuple[Tensor, Tensor, Tensor | None],
     output: Tensor,
 ) -> None:
-    """What the layer attended with; `image_index` is given where its inputs are those of images."""
+    """Call `receive` with a layer's weights; `image_index` is given where it ran once per image."""
     x, memory, mask = inputs
     index = None if image_index is None else image_index.to(x.device)
     num_questions = len(x) if index is None else len(index)

@@ -72,7 +72,7 @@ def count_training_step(
 def count_head(head: Head, grid: Grid) -> tuple[int, int]:
     """Kernels of the head alone: in a training step, forward and backward, and at test time.
 
-    What is kept per grid is made first. The training step has the largest number of components.
+    What is cached per grid is not counted. The training step has the largest number of components.
     """
     scores = torch.empty(len(grid), grid.num_cells, device=META, requires_grad=True)
     values = scores[..., None]

@@ -48,7 +48,7 @@ def map_attention(
 def map_batch(
     model: MCAN, batch: Batch, num_cells: int, world: World, dtype: torch.dtype
 ) -> tuple[Tensor, ...]:
-    """The rows of `AttentionMaps`."""
+    """A batch's rows of `AttentionMaps`."""
     _, attended = attend(model, batch, world, dtype)
     grid = Grid.of(batch.question_sizes(), device=world.device)
     cells = pad(spread_over_cells(attended, grid), (0, num_cells - grid.num_cells))

@@ -40,7 +40,7 @@ class EvaluationSplit:
 
     @property
     def question_ids(self) -> np.ndarray:
-        """(Q,), in the order of the question files."""
+        """(Q,): the ids of the questions, in the order of their files."""
         return self.loader.examples.question_ids
 
     def batches(self, world: World) -> Iterator[Batch]:
@@ -138,7 +138,7 @@ def make_loader(
 def iterate_questions(
     questions: Questions, stores: StoreSet, model: TrainedModel, runtime: Runtime, world: World
 ) -> Iterator[Batch]:
-    """This process's batches, for a model, of any questions, whose answers nobody needs to know."""
+    """This process's batches of any questions, with or without known answers, for a model."""
     examples = build_examples(questions, None, model.words)
     loader = make_loader(examples, stores, model.words, runtime, world.device)
     return iterate_split(loader, choose_batch_size(runtime, [model]), runtime, world)

@@ -55,7 +55,7 @@ def answer_candidates(
 def answer_every_k(
     model: MCAN, batch: Batch, world: World, dtype: torch.dtype
 ) -> tuple[Tensor, ...]:
-    """The rows of `PredictionsPerK`; the complexity, the same for all, in every row."""
+    """A batch's rows of `PredictionsPerK`, each with the complexity, which is the same for all."""
     question, attended = attend(model, batch, world, dtype)
     candidates = attended.candidates
     if candidates is None:

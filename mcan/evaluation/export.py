@@ -33,7 +33,7 @@ def name_ensemble(models: Sequence[TrainedModel], name: str | None = None) -> st
 
 
 def list_parts(split: EvaluationSplit) -> dict[str, np.ndarray]:
-    """The question ids of each file to write: of test, those of its part test-dev too."""
+    """The question ids of each file to write: for test also those of test-dev, a part of it."""
     parts = {split.name: split.question_ids}
     if split.name == "test" and split.folder.has_questions("test-dev"):
         parts["test-dev"] = split.folder.read_questions("test-dev").ids

@@ -16,7 +16,7 @@ TIE = 1e-12  # accuracies that differ by less are the same number, added up in a
 
 @dataclass(frozen=True)
 class Row:
-    """A plain evaluation with one λ and one k_max, in its digits."""
+    """What one λ and one k_max give, rounded as an evaluation with them rounds it."""
 
     k_max: int
     lam: float
@@ -28,7 +28,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Pick:
-    """The λ of one k_max. With k_max = 1 there is nothing to select, and λ is None."""
+    """What cross-validation picks for one k_max: λ, or None for k_max = 1, and its accuracy."""
 
     k_max: int
     lam: float | None  # the best over all questions
@@ -40,7 +40,10 @@ class Pick:
 
 
 class LambdaTable:
-    """Questions in the order of their annotations, in which the official accuracy adds them up."""
+    """Accuracy and K* under every λ and k_max, from the candidates of every question.
+
+    Questions (Q,) are in the order of their annotations, in which the official accuracy sums them.
+    """
 
     def __init__(
         self,
@@ -72,7 +75,7 @@ class LambdaTable:
         return take(self.accuracy_by_size, self.select(lam, k_max))
 
     def row(self, lam: float, k_max: int) -> Row:
-        """One line of the table."""
+        """The table's row of one λ and one k_max."""
         selected, accuracy = self.select(lam, k_max), self.accuracy(lam, k_max)
         return Row(
             k_max,
@@ -84,13 +87,13 @@ class LambdaTable:
         )
 
     def rows(self) -> list[Row]:
-        """Every k_max up to the model's, and for each every λ."""
+        """A row for every k_max up to the model's and every λ."""
         sizes = range(1, self.candidates.k_max + 1)
         return [self.row(lam, k_max) for k_max in sizes for lam in self.lams]
 
 
 def take(table: np.ndarray, num_components: np.ndarray) -> np.ndarray:
-    """(Q,): of each row of (Q, k_max) the column of its number of components (Q,)."""
+    """(Q,): from each question's row (k_max,) the entry of its number of components."""
     return table[np.arange(len(table)), num_components - 1]
 
 

@@ -50,7 +50,7 @@ def predict_ensemble(
 
 
 def answer_batch(model: MCAN, batch: Batch, world: World, dtype: torch.dtype) -> tuple[Tensor, ...]:
-    """A model's rows of `Predictions`."""
+    """A batch's rows of `Predictions`, by one model."""
     question, attended = attend(model, batch, world, dtype)
     best = answer_logits(model, question, attended.context).max(1)
     grid = Grid.of(batch.question_sizes(), device=world.device)
@@ -68,7 +68,7 @@ def answer_batch(model: MCAN, batch: Batch, world: World, dtype: torch.dtype) ->
 def answer_ensemble(
     models: Sequence[MCAN], batch: Batch, world: World, dtype: torch.dtype
 ) -> tuple[Tensor, ...]:
-    """An ensemble's rows of `Predictions`."""
+    """A batch's rows of `Predictions`, by an ensemble."""
     total: Tensor | float = 0.0
     for model in models:
         question, attended = attend(model, batch, world, dtype)

@@ -46,7 +46,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class ForwardPass:
-    """What the network computed for one image and question; another K or λ needs no other."""
+    """What the network computed for one image and question: enough to answer under any K or λ."""
 
     trained: TrainedModel
     question: str

@@ -39,7 +39,7 @@ class ImagePooling(nn.Module):
 
 
 class QuestionPooling(nn.Module):
-    """Pools the words the same way, by discrete attention."""
+    """Pools the words of a question by discrete attention, then projects."""
 
     def __init__(self, hidden: int, width: int, output: int, dropout: float) -> None:
         super().__init__()
@@ -52,6 +52,6 @@ class QuestionPooling(nn.Module):
         return self.merge((weights[:, None].to(words.dtype) @ words).squeeze(1))
 
     def weights(self, words: Tensor, is_word: Tensor) -> Tensor:
-        """(B, T): zero in padding, sum 1."""
+        """(B, T): the attention weights of the words, zero in padding, sum 1."""
         scores = self.score_network(words).masked_fill(~is_word, -torch.inf)
         return scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))

@@ -38,7 +38,7 @@ def compile_layers(model: MCAN, device: torch.device, backend: str = "inductor")
 
 
 def compile_iteration(backend: str) -> Iteration:
-    """An iteration of EM, the many small operations of a head; an image alone takes the plain one.
+    """A compiled iteration of EM, most of a head's operations; a single image takes the plain one.
 
     In training a graph each for the first iteration, which has no gradient, and the others, at test
     time one for all; the numbers of components, of images and of cells are symbols in them.
@@ -54,12 +54,12 @@ def compile_iteration(backend: str) -> Iteration:
 
 
 def contiguous_iteration(*inputs: Any) -> Mixture:
-    """Θ laid out like every other: torch.compile makes graphs for strides as it does for types."""
+    """Θ with the strides that every other has: for others torch.compile would make more graphs."""
     return em_iteration(*inputs).contiguous()
 
 
 def compile_forward(plain: Callable[..., Tensor], backend: str) -> Callable[..., Tensor]:
-    """A layer's compiled `forward`; a question alone takes the plain one.
+    """A layer's compiled `forward`; a single question takes the plain one.
 
     A size of one is not a symbol to torch.compile, and would need graphs of its own.
     """
@@ -85,7 +85,7 @@ def compile_for_all_sizes(
 def lay_out_by_question(
     module: nn.Module, inputs: object, outputs: tuple[Tensor, object]
 ) -> tuple[Tensor, object]:
-    """The words (B, T, H) of an LSTM, contiguous."""
+    """Make the words (B, T, H) that an LSTM gives contiguous."""
     return outputs[0].clone(memory_format=torch.contiguous_format), outputs[1]
 
 

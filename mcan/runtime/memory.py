@@ -22,7 +22,10 @@ def explain_shortage(num_questions: int, halved_by: str) -> Iterator[None]:
 def explain_batch(
     num_questions: int, is_selected_by_batch: bool = False
 ) -> contextlib.AbstractContextManager[None]:
-    """The same of a batch that is only answered; with selection=batch, K* depends on its size."""
+    """Raise a MemoryError with a remedy where a batch of an evaluation does not fit.
+
+    With selection=batch, K* depends on the size of the batch.
+    """
     remedy = f"runtime.evaluation_batch_size={max(1, num_questions // 2)}"
     if is_selected_by_batch:
         remedy += ", in a new run: with selection=batch, K* depends on it"

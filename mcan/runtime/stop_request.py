@@ -17,7 +17,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
 
 
 class StopRequest:
-    """Remembers the first such signal; a second SIGINT ends the process at once.
+    """Remembers the first request to stop; a second SIGINT ends the process at once.
 
     A signal that the process was started to ignore (nohup) stays ignored.
     """

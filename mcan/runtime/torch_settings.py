@@ -71,7 +71,7 @@ def keep_memory() -> None:
 
 
 def share_memory_among_threads() -> None:
-    """Have all threads use what any of them freed: a server's come and go, and kept some each."""
+    """Have all threads reuse what any of them freed; else each of a server's threads keeps some."""
     set_malloc(ARENA_MAX, 1)
 
 

@@ -91,7 +91,7 @@ def start_pca(model: MCAN, loader: Loader, world: World) -> None:
 def start_classifier(model: MCAN, examples: Examples) -> None:
     """Biases with which every answer's probability is its mean score over the training questions.
 
-    Half a question more has each answer, so that those that never score keep a finite bias.
+    Every answer counts half a question more, so that those that never score have a finite bias.
     """
     num_answers = model.sizes.num_answers
     scores = np.bincount(examples.target_indices, examples.target_scores, num_answers)

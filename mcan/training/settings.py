@@ -27,7 +27,7 @@ class Optim:
 
 @dataclass(frozen=True)
 class TrainingRuntime(Runtime):
-    """How a run takes place on its machine; these two are a first look at it."""
+    """How a run takes place on its machine, with two settings for trying it out."""
 
     limit_batches: Count | None = None
     profile: CountOrZero = 0

@@ -43,7 +43,7 @@ def describe_limit(line: Mapping[str, Any]) -> str:
 
 
 def describe_files(run: Path, num_figures: int) -> str:
-    """Where things are."""
+    """Where the files of the run are."""
     lines = [f"best.pt, last.pt, config.yaml and metrics.jsonl are in {run}"]
     if num_figures:
         lines.append(f"{num_figures} figures of its attention are in {run / 'figures'}")

@@ -30,7 +30,7 @@ class TrainingData:
 
     @property
     def manifest(self) -> Manifest:
-        """Of the first feature store; the others are like it."""
+        """The manifest of the first feature store; the others are like it."""
         return self.loader.stores.stores[0].manifest
 
     def check_alike(self, validation: StoreSet) -> None:

@@ -117,7 +117,7 @@ class Command(Configuration[Schema]):
 
 @contextlib.contextmanager
 def exit_codes() -> Iterator[None]:
-    """How a job ends becomes an exit code."""
+    """Turn the way a job ends into an exit code."""
     try:
         yield
     except ConnectionAbortedError as error:
@@ -160,7 +160,7 @@ def read_words(words: Sequence[str], literal: Sequence[str] = ()) -> list[str]:
 
 
 def shortages() -> tuple[type[Exception], ...]:
-    """What is raised where memory is full; a device's too if the command has imported torch."""
+    """The errors of full memory, with torch's own where the command has imported torch."""
     torch = sys.modules.get("torch")
     return (MemoryError,) if torch is None else (MemoryError, torch.OutOfMemoryError)
 
@@ -171,7 +171,7 @@ def is_of_hydra(word: str) -> bool:
 
 
 def has_own_place(overrides: Sequence[str]) -> bool:
-    """Whether a multirun is told where to keep its files; other launchers need them to stay."""
+    """Whether a multirun has a folder for its files, or a launcher that needs them to stay."""
     return any(word.startswith(("hydra.sweep.dir=", "hydra/launcher=")) for word in overrides)
 
 

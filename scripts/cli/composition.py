@@ -35,7 +35,7 @@ Schema = TypeVar("Schema")
 
 
 class OwnConfigs(SearchPathPlugin):
-    """A user-defined command, whose YAML is elsewhere, finds the groups of this project too."""
+    """Lets a user-defined command, whose YAML is elsewhere, find the groups of this project too."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         if all(place.path != OURS for place in search_path.get_path()):

@@ -42,7 +42,7 @@ def choose_folder(settings: Train) -> Path:
 
 
 def start_name(settings: Train) -> str:
-    """What all runs with this data, head and seed have in common; once the whole name."""
+    """How the names of all runs with this data, head and seed begin; older ones end there."""
     name = f"{settings.data.name}-{settings.attention['name']}-seed{settings.seed}"
     return re.sub(r"[/\0]", "_", name)
 

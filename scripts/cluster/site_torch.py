@@ -51,7 +51,7 @@ def find_version(package: str) -> str | None:
 
 
 def fail(sentence: str) -> NoReturn:
-    """End as every command does."""
+    """End with one sentence and exit code 2, as every command does."""
     print(f"error: {sentence}", file=sys.stderr)
     sys.exit(2)
 

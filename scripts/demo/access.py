@@ -10,7 +10,7 @@ REJECTION = "Open the address that the server printed, with its token.\n"
 
 
 class Access:
-    """An application that answers nobody else."""
+    """The application, for visitors with the token or its cookie alone."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self.app, self.token = app, token

@@ -167,7 +167,7 @@ class Page:
         return {self.picture: path, self.message: ""}
 
     def do_move(self, session: Session | None, num_components: int, lam: float) -> Updates:
-        """The same forward pass under another K or λ."""
+        """Answer from the last forward pass, under another K or λ."""
         answer = choose(session, num_components, lam)
         if session is None or answer is None:
             return {}

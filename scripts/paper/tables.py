@@ -42,7 +42,7 @@ def drop_empty(table: Table) -> Table:
 
 
 def of_epoch(table: Table, epoch: str, evaluations: Results) -> Table:
-    """The table, which says of which epoch of every run its models are."""
+    """The table with the epoch of each run's model in its title and note."""
     numbers = ", ".join(
         f"{each['run']} {each['epoch']}" for kind in evaluations.values() for each in kind
     )
@@ -51,7 +51,7 @@ def of_epoch(table: Table, epoch: str, evaluations: Results) -> Table:
 
 
 def join_models(one: Comparison, other: Comparison) -> Comparison:
-    """Two comparisons over the same maps as one."""
+    """One comparison with the models of both, which were compared over the same maps."""
     return {**one, "models": [*one["models"], *other["models"]]}
 
 

@@ -64,7 +64,7 @@ def run_several(
 def start(
     plan: Plan, job: Job, share: list[str], num_processes: int, errors: IO[bytes]
 ) -> subprocess.Popen[bytes]:
-    """Start a job on its GPUs, beside others: so many processes; its log has what it prints."""
+    """Start a job on its GPUs; all jobs together have `num_processes`. Its log has its output."""
     where = f" on GPU {','.join(share)}" if share else ""
     print(f"{job.name}: starts{where}", flush=True)
     return subprocess.Popen(

@@ -31,7 +31,7 @@ class TrackedRun:
 
 
 class Tracker(Protocol):
-    """Is shown what happens, on the first process alone."""
+    """Follows a run: it is called as the run goes on, on the first process alone."""
 
     def start_epoch(self, epoch: int, first_step: int) -> None:
         """An epoch (from 1) begins at this step within it: 0 unless a run is resumed."""

@@ -29,7 +29,7 @@ LOGIN_SECONDS = 60  # that a question for a password waits
 
 @register_tracker("wandb")
 class WandbRun:
-    """What TensorBoard's curves show; says so once when wandb fails, and the run continues."""
+    """TensorBoard's curves in wandb; says so once when wandb fails, and the run continues."""
 
     def __init__(self, run: TrackedRun) -> None:
         self.num_epochs = run.num_epochs
