@@ -4,10 +4,8 @@ python -m scripts.evaluate checkpoint=runs/<name> split=val
 """
 
 from configs.schema.trained import Evaluate
-from data.features.staging import stage_stores
 from data.io.atomic_files import write_json
 from data.vqa.results import result_name
-from mcan.evaluation.evaluation_split import open_evaluation_split
 from mcan.evaluation.evaluator import evaluate_split
 from mcan.evaluation.export import write_result_files
 from mcan.evaluation.report import (
@@ -19,7 +17,7 @@ from mcan.evaluation.report import (
 from mcan.runtime.distributed import World
 from mcan.runtime.precision import choose_dtype
 from mcan.runtime.torch_settings import set_up_torch
-from scripts.cli.checkpoints import load_models
+from scripts.cli.checkpoints import load_models, open_split
 from scripts.cli.command import command
 from scripts.cli.output import choose_files
 from scripts.cli.processes import open_processes
@@ -37,17 +35,7 @@ def evaluate(settings: Evaluate, world: World) -> None:
     """Answer the split and score the answers; the first process prints and writes."""
     set_up_torch(settings.runtime)
     (trained,) = load_models(settings, [settings.checkpoint], world)
-    folder = trained.open_data(settings.data.root)
-    world.join(stage_stores(folder.stores(settings.split), settings.runtime.stage_to))
-    split = open_evaluation_split(
-        folder,
-        settings.split,
-        trained.words,
-        settings.runtime,
-        world.device,
-        models=[trained],
-        other_images=settings.other_images,
-    )
+    split = open_split([trained], settings, world, other_images=settings.other_images)
     control = "-other-images" if settings.other_images else ""
     name = result_name(settings.split, trained.name + control, split.folder.layout)
     names = f"{settings.split}{control}.json", name

@@ -4,9 +4,7 @@ python -m scripts.export checkpoint=runs/<name>, or checkpoints=[runs/a,runs/b] 
 """
 
 from configs.schema.trained import Export
-from data.features.staging import stage_stores
 from data.vqa.results import result_name
-from mcan.evaluation.evaluation_split import open_evaluation_split
 from mcan.evaluation.export import (
     check_ensemble,
     format_upload,
@@ -18,7 +16,7 @@ from mcan.evaluation.predict import predict, predict_ensemble
 from mcan.runtime.distributed import World
 from mcan.runtime.precision import choose_dtype
 from mcan.runtime.torch_settings import set_up_torch
-from scripts.cli.checkpoints import load_models
+from scripts.cli.checkpoints import load_models, open_split
 from scripts.cli.command import command
 from scripts.cli.output import choose_files
 from scripts.cli.processes import open_processes
@@ -40,17 +38,7 @@ def export(settings: Export, world: World) -> None:
     models = load_models(settings, named, world)
     check_ensemble(models)
     first = models[0]
-    folder = first.open_data(settings.data.root)
-    world.join(stage_stores(folder.stores(settings.split), settings.runtime.stage_to))
-    split = open_evaluation_split(
-        folder,
-        settings.split,
-        first.words,
-        settings.runtime,
-        world.device,
-        models=models,
-        annotated=False,
-    )
+    split = open_split(models, settings, world, annotated=False)
     parts = list_parts(split)
     run, layout = name_ensemble(models, settings.name), split.folder.layout
     names = [result_name(part, run, layout) for part in parts]

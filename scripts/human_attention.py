@@ -4,7 +4,6 @@ python -m scripts.human_attention checkpoints=[runs/a,runs/b]
 """
 
 from configs.schema.trained import HumanAttention
-from data.features.staging import stage_stores
 from data.human_attention.agreement import LEVEL
 from data.human_attention.comparison import HumanComparison
 from data.human_attention.report import check_replaceable, format_comparison, write_comparison
@@ -12,7 +11,7 @@ from mcan.evaluation.human_attention import compare
 from mcan.evaluation.trained_model import label_models
 from mcan.runtime.distributed import World
 from mcan.runtime.torch_settings import set_up_torch
-from scripts.cli.checkpoints import load_models
+from scripts.cli.checkpoints import load_models, stage_and_join
 from scripts.cli.command import command
 from scripts.cli.output import choose_output, place_beside
 from scripts.cli.processes import open_processes
@@ -31,8 +30,7 @@ def compare_with_people(settings: HumanAttention, world: World) -> HumanComparis
     if not settings.checkpoints:
         raise ValueError("human_attention needs checkpoints=[…]: checkpoints or folders of runs")
     models = load_models(settings, settings.checkpoints, world)
-    folder = models[0].open_data(settings.data.root)
-    world.join(stage_stores(folder.stores(settings.split), settings.runtime.stage_to))
+    folder = stage_and_join(models[0], settings, world)
     output = choose_output(settings.output, place_beside(models, settings.runs, "human_attention"))
     summary = output / f"{settings.split}.json"
     check_replaceable(summary, [model.path for model in models])

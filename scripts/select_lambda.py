@@ -8,11 +8,9 @@ from dataclasses import asdict
 import numpy as np
 
 from configs.schema.trained import SelectLambda
-from data.features.staging import stage_stores
 from data.io.atomic_files import atomic_write, write_json
 from figures.lambda_figure import draw_lambda_figure
 from figures.requirements import has_matplotlib
-from mcan.evaluation.evaluation_split import open_evaluation_split
 from mcan.evaluation.every_k import answer_candidates
 from mcan.evaluation.lambda_report import format_picks, format_use, write_table
 from mcan.evaluation.lambda_selection import LambdaTable, assign_folds, make_grid, pick_lambda
@@ -20,7 +18,7 @@ from mcan.evaluation.report import describe_evaluated, format_warning
 from mcan.runtime.distributed import World
 from mcan.runtime.precision import choose_dtype
 from mcan.runtime.torch_settings import set_up_torch
-from scripts.cli.checkpoints import changed_options, load_models
+from scripts.cli.checkpoints import changed_options, load_models, open_split
 from scripts.cli.command import command
 from scripts.cli.output import choose_files
 from scripts.cli.processes import open_processes
@@ -41,11 +39,7 @@ def select_lambda(settings: SelectLambda, world: World) -> None:
     set_up_torch(settings.runtime)
     (trained,) = load_models(settings, [settings.checkpoint], world)
     trained.check_selects()
-    folder = trained.open_data(settings.data.root)
-    world.join(stage_stores(folder.stores(settings.split), settings.runtime.stage_to))
-    split = open_evaluation_split(
-        folder, settings.split, trained.words, settings.runtime, world.device, models=[trained]
-    )
+    split = open_split([trained], settings, world)
     image_ids = np.array([annotation.image_id for annotation in split.annotations])
     folds = assign_folds(image_ids, settings.folds, settings.seed)
     files = choose_files(settings.output, trained.path.parent / "lambda", NAMES)

@@ -1,10 +1,13 @@
-"""Trained models, found by the names that a user gives them."""
+"""Trained models, found by the names that a user gives them, and the split that they answer."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from configs.schema.trained import TrainedSettings
+from configs.schema.trained import SplitSettings, TrainedSettings
+from data.features.staging import stage_stores
+from data.vqa.data_folder import DataFolder
+from mcan.evaluation.evaluation_split import EvaluationSplit, open_evaluation_split
 from mcan.evaluation.trained_model import TrainedModel, load_several, load_trained
 from mcan.runtime.distributed import World
 from mcan.runtime.torch_settings import use_threads
@@ -26,6 +29,29 @@ def load_models(
     widest = max(trained.model.sizes.hidden for trained in models)
     use_threads(settings.runtime, widest, world.device)
     return models
+
+
+def open_split(
+    models: Sequence[TrainedModel], settings: SplitSettings, world: World, **options: bool
+) -> EvaluationSplit:
+    """The split that the models are to answer; `options` are those of `open_evaluation_split`."""
+    folder = stage_and_join(models[0], settings, world)
+    return open_evaluation_split(
+        folder,
+        settings.split,
+        models[0].words,
+        settings.runtime,
+        world.device,
+        models=models,
+        **options,
+    )
+
+
+def stage_and_join(model: TrainedModel, settings: SplitSettings, world: World) -> DataFolder:
+    """The data of a model; processes join when the stores of the split are on their machines."""
+    folder = model.open_data(settings.data.root)
+    world.join(stage_stores(folder.stores(settings.split), settings.runtime.stage_to))
+    return folder
 
 
 def changed_options(settings: TrainedSettings) -> dict[str, Any]:
