@@ -11,13 +11,14 @@ from data.backbones.patch.outlines import SHAPES
 
 COLORS = ("red", "orange", "yellow", "green", "blue", "purple")
 BACKGROUNDS = ("white", "gray", "black", "pink", "brown")
-# nine cells per side would resonate with the 10×10 basis of the attention
-GRIDS = ((8, 10), (10, 8), (8, 11), (11, 8))  # on which a constant image is fitted well
+# on which the attention's 10×10 basis fits a constant image well; with nine cells per side it fails
+GRIDS = ((8, 10), (10, 8), (8, 11), (11, 8))
 SMALL = (0.86, 0.98)  # radius in cells
 BIG = (1.32, 1.42)
 GAP = 0.25  # cells between the discs around two objects
 MOST_OBJECTS = 8
-FAR = 0.35
+FAR = 0.35  # of the image's diagonal
+# probabilities of recolouring, reshaping, removing and adding an object
 RECOLOURINGS, ALL_EDITS = (1.0, 0.0, 0.0, 0.0), (0.4, 0.32, 0.12, 0.16)
 
 

@@ -33,7 +33,7 @@ class Words:
         return self.vocabulary.encode(question, self.question_length)
 
     def state(self) -> dict[str, Any]:
-        """Plain values for a checkpoint, inside which the words travel."""
+        """Plain values for a checkpoint."""
         return {
             "vocabulary": self.vocabulary.state(),
             "answers": self.answers.state(),

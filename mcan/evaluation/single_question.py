@@ -103,7 +103,7 @@ class SingleQuestionModel:
         device = next(self.trained.model.parameters()).device
         described = self.backbone.describe(picture)  # (h, w, F)
         height, width, num_features = described.shape
-        # a model knows its features as a store keeps them
+        # in the precision of a store, which the model was trained on
         stored = DTYPES[self.trained.manifest.dtype]
         rows = stored.to_tensor(stored.encode(0, described.reshape(-1, num_features)))
         tokens = torch.tensor([self.trained.words.encode(question)])
