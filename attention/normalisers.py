@@ -109,7 +109,7 @@ def entmax15_threshold(shifted_BL: Tensor) -> Tensor:
 
 
 def sort_cells(shifted_BL: Tensor) -> tuple[Tensor, Tensor]:
-    """(B, S) scores from high to low, filled up with cells that have no weight, and (S,) all 1/k."""
+    """(B, S): scores from high to low, filled up with cells that have no weight; (S,): all 1/k."""
     sorted_BL = shifted_BL.sort(-1, descending=True).values
     sorted_BS = pad(sorted_BL, (0, -sorted_BL.shape[-1] % BLOCK), value=LOWEST)
     return sorted_BS, inverse_counts(sorted_BS.shape[-1], shifted_BL.device)

@@ -1,7 +1,6 @@
 """A training run put together from its settings: data, model, optimizer, validation, trackers."""
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import nn
