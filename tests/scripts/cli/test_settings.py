@@ -74,6 +74,11 @@ HEADS = "discrete, multimodal, own, unimodal"
         # what a head or a learning rate checks itself
         ("train optim.rate={slope:1}", "optim.rate of the learning-rate schedule 'paper' needs"),
         ("train attention.k_max=0", "k_max"),
+        (
+            "train attention.lam={linear:[5,-1]}",
+            "in epoch 5: lam must be zero or positive, not -1.0",
+        ),
+        ("train attention.test_iterations={steps:{1:10,3:0}}", "in epoch 3: test_iterations must"),
         ("train attention.temperature=1", "has no option 'temperature'; its options are"),
         ("train attention.lam={linear:5}", "attention.lam must be a number"),
         ("train modules=[my_head] attention=mine --config-dir=own", "'strength'"),
