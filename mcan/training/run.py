@@ -57,6 +57,8 @@ def build_run(
     checkpoint = world.broadcast(run_folder.latest() if run_folder is not None else None)
     use_threads(settings, checkpoint, world)
     start_weights(model, settings, words, data.loader, checkpoint, world)
+    if checkpoint is not None:
+        data.check_same(checkpoint)
     model.to(world.device)
     optimizer = make_optimizer(model, optim.betas, optim.epsilon)
     dtype = choose_dtype(runtime.precision, world.device)
@@ -69,6 +71,7 @@ def build_run(
         "train_split": settings.train_split,
         "num_threads": torch.get_num_threads(),
         "manifest": data.manifest.dump(),
+        "questions_checksum": data.checksum,
         "commit": find_commit() if world.is_first else "",  # the first process writes
         **words.state(),
     }

@@ -22,7 +22,7 @@ from mcan.runtime import torch_settings
 from mcan.training.trackers.attention_samples import NUM_SAMPLES, PIXELS
 from scripts import train
 from tests.faults.runs import hold_in_step
-from tests.small_models import listing, read_error, run_here
+from tests.small_models import copy_checkpoint, listing, read_error, run_here
 from tests.small_runs import (
     AT_EVERY_STEP,
     ROOT,
@@ -107,6 +107,10 @@ def test_a_finished_run_resumes_to_itself(words, runs, reference):
         ([], "reference exists already: continue it with resume=true"),
         (["resume=true", "model.hidden=8"], "the run to resume was started with model.hidden="),
         (["resume=true", "seed=2"], "the run to resume was started with seed="),
+        (
+            ["resume=true", "runtime.mixing=all"],
+            "the run to resume was started with runtime.mixing=none, not all",
+        ),
         (["resume=true", "optim=paper"], "the run to resume was started with optim."),
         (
             ["resume=true", "attention=discrete"],
@@ -122,6 +126,28 @@ def test_an_existing_run_is_not_touched_without_resume_or_with_other_settings(
     error = read_error(train.main, *kept, "name=reference", *more, quiet=[])
     assert message in error
     assert listing(reference) == before
+
+
+def test_a_run_is_not_resumed_with_other_questions(words, runs, reference, small_dataset, tmp_path):
+    shutil.copytree(small_dataset, tmp_path / "data")
+    for kind in ("OpenEnded_mscoco_train2014_questions", "mscoco_train2014_annotations"):
+        path = tmp_path / "data" / f"v2_{kind}.json"
+        content = json.loads(path.read_text(encoding="utf-8"))
+        del content[kind.rpartition("_")[2]][-1]
+        path.write_text(json.dumps(content), encoding="utf-8")
+    shutil.copytree(reference, runs / "fewer")
+    more = ["name=fewer", "resume=true", f"data.root={tmp_path / 'data'}"]
+    assert "with other training questions" in read_error(train.main, *words, *more, quiet=[])
+
+
+def test_a_run_is_not_resumed_with_features_of_another_backbone(words, runs, reference):
+    shutil.copytree(reference, runs / "foreign")
+    for path in (runs / "foreign").glob("step_*.pt"):
+        manifest = load_checkpoint(path)["manifest"].replace('"patch"', '"R-50"')
+        copy_checkpoint(path, path, manifest=manifest)
+    error = read_error(train.main, *words, "name=foreign", "resume=true", quiet=[])
+    assert "of backbone patch, but this run's checkpoint was trained on" in error
+    assert error.endswith("of backbone R-50\n")
 
 
 def test_a_resumed_run_may_have_more_epochs_and_tensorboard_keeps_the_first(words, runs, reference):
