@@ -20,6 +20,7 @@ from mcan.checkpoint import load_checkpoint
 from mcan.evaluation.trained_model import load_trained
 from mcan.runtime import torch_settings
 from mcan.training.trackers.attention_samples import NUM_SAMPLES, PIXELS
+from mcan.training.trackers.tracker import TRACKERS
 from scripts import train
 from tests.faults.runs import hold_in_step
 from tests.small_models import copy_checkpoint, listing, read_error, run_here
@@ -161,6 +162,23 @@ def test_a_resumed_run_may_have_more_epochs_and_tensorboard_keeps_the_first(word
     assert [event.value for event in shown] == pytest.approx(
         [line["accuracy"] for line in state["metrics"]]
     )
+
+
+def test_a_tracker_that_fails_at_the_end_of_an_epoch_does_not_undo_it(
+    words, runs, reference, monkeypatch
+):
+    class Failing:
+        def __init__(self, run): ...
+        def start_epoch(self, epoch, first_step): ...
+        def on_step(self, result, rate): ...
+        def end_epoch(self, metrics):
+            raise RuntimeError("a tracker's own mistake")
+
+    monkeypatch.setitem(TRACKERS.values, "failing", Failing)
+    for more in ([], ["resume=true"]):  # an epoch each
+        with pytest.raises(RuntimeError, match="own mistake"):
+            train_here([*words, "name=failing", "tracker=[failing]", *more])
+    assert_ends_like(runs / "failing", reference)
 
 
 def test_tensorboard_shows_maps_of_the_same_questions_every_epoch_and_the_settings(reference):
