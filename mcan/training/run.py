@@ -54,7 +54,7 @@ def build_run(
         num_features=data.manifest.num_features,
     )
     check_positions(model, head.options["name"], data.loader.stores)
-    checkpoint = world.broadcast(run_folder.latest() if run_folder is not None else None)
+    checkpoint = world.broadcast(world.run_on_first(RunFolder.latest, run_folder))
     use_threads(settings, checkpoint, world)
     start_weights(model, settings, words, data.loader, checkpoint, world)
     if checkpoint is not None:
