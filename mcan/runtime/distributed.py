@@ -178,6 +178,8 @@ def choose_device(name: str | None, local_rank: int = 0, local_size: int = 1) ->
     """
     try:
         place = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+        if place.type not in ("cpu", "cuda"):
+            raise RuntimeError  # torch knows more than this code was written for
     except RuntimeError:
         raise ValueError(f"there is no device '{name}'; expected cpu, cuda or cuda:<n>") from None
     if place.type != "cuda":

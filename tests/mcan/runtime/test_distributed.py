@@ -189,8 +189,9 @@ def test_a_device_that_is_not_there_is_rejected(monkeypatch):
     assert choose_device(None, 0) == torch.device("cpu")
     with pytest.raises(ValueError, match="'cuda' was asked for, but torch finds no CUDA"):
         choose_device("cuda", 0)
-    with pytest.raises(ValueError, match="there is no device 'gpu'"):
-        choose_device("gpu", 0)
+    for other in ("gpu", "meta", "mps"):
+        with pytest.raises(ValueError, match=f"there is no device '{other}'"):
+            choose_device(other, 0)
 
 
 def test_what_the_first_process_cannot_do_is_raised():
