@@ -30,6 +30,7 @@ HEADS = "discrete, multimodal, own, unimodal"
         ("verify_features store=s questions=5", "questions must be text or a list such as"),
         ("bench parts=5", "parts must be a list such as [a,b], not 5\n"),
         ("train optim.clip=0", "optim.clip must be a number > 0 or null, not 0"),
+        ("train runtime.timeout_minutes=inf", "timeout_minutes must be a number > 0, not inf"),
         ("train optim.betas=[0.9,1.0]", "every entry of optim.betas must be a number >= 0"),
         ("train model.num_heads=5", "model.num_heads must divide hidden=32 evenly, not 5"),
         (f"train seed={2**63}", f"seed must be a whole number >= 0 and < 2^63, not {2**63}"),
