@@ -94,7 +94,7 @@ class ScheduledHead:
     """
 
     def __init__(self, options: Mapping[str, Any], num_epochs: int) -> None:
-        self.options = registry.complete_options(**options)
+        self.options, self.num_epochs = registry.complete_options(**options), num_epochs
         self.types = registry.find(options["name"]).schedulable
         self.schedules = {
             name: parse_schedule(f"attention.{name}", setting, num_epochs)
@@ -125,6 +125,17 @@ class ScheduledHead:
     def build(self, epoch: int = 1) -> attention.Head:
         """The head as it is in an epoch."""
         return attention.build(**self.options_at(epoch))
+
+    def check(self) -> None:
+        """Raise for a value that the head rejects, in whichever epoch: a run would end there."""
+        self.build()
+        if all(isinstance(schedule, Constant) for schedule in self.schedules.values()):
+            return
+        for epoch in range(2, self.num_epochs + 1):
+            try:
+                self.build(epoch)
+            except ValueError as error:
+                raise ValueError(f"attention in epoch {epoch}: {error}") from None
 
 
 def is_schedule(setting: Any) -> bool:

@@ -18,6 +18,7 @@ from benchmarks.parts.training import SMALL, make_batch
 from benchmarks.sample_features import ask_questions
 from benchmarks.timing import Work, interleave
 from data.batching.batch import Batch
+from data.batching.device_copies import copy_ahead
 from data.batching.loader import Loader
 from data.batching.sampler import TrainingSampler
 from data.features.store_set import open_stores
@@ -108,7 +109,8 @@ def make_works(stepper: Stepper, loader: Loader, workload: Workload) -> dict[str
         there = pin_batch(there)
 
     def from_loader() -> None:
-        for number, batch in enumerate(loader.iterate(sampler.micro_batches(0))):
+        batches = loader.iterate(sampler.micro_batches(0))
+        for number, batch in enumerate(copy_ahead(batches, stepper.world.device)):
             stepper.step([batch], number, 1e-4, stop=False)
 
     def on_one_batch() -> None:
@@ -134,7 +136,7 @@ def make_loader(path: Path, workload: Workload, pin: bool) -> Loader:
             store.write(image_id, rows.astype(np.float16))
     per_image = workload.num_steps * workload.batch_size / workload.num_images
     examples = ask_questions(workload.num_images, per_image, sizes.num_words, sizes.num_answers)
-    return Loader(open_stores([path]), examples, sizes.num_answers, pin=pin)
+    return Loader(open_stores([path]), examples, sizes.num_answers, keep=2, pin=pin)
 
 
 def compare(

@@ -49,16 +49,19 @@ def read_through_cache(
     """What a file holds, from its cache if there is a good one; of several processes one parses."""
     if not path.is_file() or path.stat().st_size < LEAST_BYTES:
         return parse(path)
+    found = load_cache(path, from_arrays)
+    if found is not None:
+        return found
     try:
-        lock = FileLock(path, "", wait=True, required=False)
-    except OSError:  # somebody else's file: there is no writing beside it either
-        found = load_cache(path, from_arrays)
-        return parse(path) if found is None else found
+        lock = FileLock(path.with_name(f".{path.name}.lock"), "", wait=True, required=False)
+    except OSError:  # somebody else's folder: there is no writing a cache into it either
+        return parse(path)
     with lock:
-        found = load_cache(path, from_arrays)
+        found = load_cache(path, from_arrays)  # another process may have made it meanwhile
         if found is None:
+            before = stamp(path)
             found = parse(path)
-            save_cache(path, to_arrays(found))
+            save_cache(path, to_arrays(found), before)
     return found
 
 
@@ -82,10 +85,12 @@ def load_cache(path: Path, from_arrays: Callable[[Arrays], Parsed]) -> Parsed | 
         return None
 
 
-def save_cache(path: Path, arrays: Arrays) -> None:
-    """Write the cache of a file, if there is room and leave to."""
-    contents: dict[str, Any] = {"stamp": stamp(path), **arrays}
+def save_cache(path: Path, arrays: Arrays, before: np.ndarray) -> None:
+    """Write the cache of a file that had this stamp before, if there is room and leave to."""
+    contents: dict[str, Any] = {"stamp": before, **arrays}
     try:
+        if not np.array_equal(stamp(path), before):  # replaced while it was parsed
+            return
         with atomic_write(cache_of(path)) as temporary, open(temporary, "wb") as file:
             np.savez(file, **contents)
     except OSError:

@@ -50,15 +50,7 @@ class TrainedModel:
 
         Its head must be one for such features, too.
         """
-        manifest = stores.stores[0].manifest
-        found = stores.num_features, manifest.backbone
-        trained = self.model.sizes.num_features, self.manifest.backbone
-        if found != trained:
-            raise ValueError(
-                f"{stores.names()} holds {found[0]} features per {manifest.unit} of backbone "
-                f"{found[1]}, but {self.path} was trained on {trained[0]} per {self.manifest.unit} "
-                f"of backbone {trained[1]}"
-            )
+        check_kind(stores, self.model.sizes.num_features, self.manifest, self.path)
         check_positions(self.model, self.options["name"], stores)
 
     def check_words(self, folder: DataFolder) -> None:
@@ -86,6 +78,18 @@ class TrainedModel:
         if not Path(root).is_dir():
             raise FileNotFoundError(f"there is no data in {root}: {advice}")
         return DataFolder(root, data.get("layout", VQA_V2))
+
+
+def check_kind(stores: StoreSet, num_features: int, trained: Manifest, owner: object) -> None:
+    """Raise when features of this width or backbone are not what the owner was trained on."""
+    manifest = stores.stores[0].manifest
+    found = stores.num_features, manifest.backbone
+    if found != (num_features, trained.backbone):
+        raise ValueError(
+            f"{stores.names()} holds {found[0]} features per {manifest.unit} of backbone "
+            f"{found[1]}, but {owner} was trained on {num_features} per {trained.unit} "
+            f"of backbone {trained.backbone}"
+        )
 
 
 def check_positions(model: MCAN, head: str, stores: StoreSet) -> None:

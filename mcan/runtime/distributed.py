@@ -36,7 +36,7 @@ class World:
 
         With patience others may come later, such as those on a machine that still copies its data.
         """
-        if "RANK" not in os.environ or dist.is_initialized():
+        if not is_launched() or dist.is_initialized():
             return
         timeout = timedelta(minutes=self.timeout_minutes)
         patience = max(timeout, timedelta(minutes=patience_minutes))
@@ -101,9 +101,16 @@ class World:
         return self.device if dist.get_backend() == "nccl" else torch.device("cpu")
 
 
+def is_launched() -> bool:
+    """Whether torchrun started this process; a site may have set one of its variables alone."""
+    return {"RANK", "WORLD_SIZE"} <= os.environ.keys()
+
+
 def find_world(device: str | None = None, timeout_minutes: float = 10) -> World:
     """The place that torchrun gave this process, or a world of its own; nothing is joined yet."""
-    rank, size = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    rank, size = 0, 1
+    if is_launched():
+        rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     local_rank = int(os.environ.get("LOCAL_RANK", "0"))
     place = choose_device(device, local_rank, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     if place.type == "cuda":
@@ -171,6 +178,8 @@ def choose_device(name: str | None, local_rank: int = 0, local_size: int = 1) ->
     """
     try:
         place = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+        if place.type not in ("cpu", "cuda"):
+            raise RuntimeError  # torch knows more than this code was written for
     except RuntimeError:
         raise ValueError(f"there is no device '{name}'; expected cpu, cuda or cuda:<n>") from None
     if place.type != "cuda":

@@ -4,6 +4,7 @@ Word vectors are known of the words, principal components of the features, frequ
 answers; the rest is random.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ import torch
 
 from data.batching.examples import Examples
 from data.batching.loader import Loader
+from data.features.manifest import Manifest
 from data.features.pca import fit_pca
+from data.features.store_set import StoreSet
 from data.text.embeddings import load_embeddings
 from data.text.word_lists import Words
 from mcan.checkpoint import load_checkpoint
-from mcan.evaluation.trained_model import find_checkpoint
+from mcan.evaluation.trained_model import check_kind, find_checkpoint
 from mcan.network.architecture import load_weights
 from mcan.network.model import MCAN, set_embeddings
 from mcan.runtime.distributed import World
@@ -39,11 +42,13 @@ def start_weights(
         words.check_same(before, owner, settings.data.root)
         check_same_value("data.question_length", before.question_length, words.question_length)
         check_same_settings(settings.composed, checkpoint["config"])
+        check_features(loader.stores, checkpoint, owner)
         load_weights(model, checkpoint["model"], owner)
     elif settings.init_from:  # another model, trained with any head
         path = find_checkpoint(Path(settings.init_from))
         other = load_checkpoint(path)
         words.check_same(Words.from_state(other, str(path)), str(path), settings.data.root)
+        check_features(loader.stores, other, str(path))
         load_weights(model, other["model"], str(path))
     else:
         if settings.word_vectors:
@@ -52,6 +57,12 @@ def start_weights(
             start_pca(model, loader, world)
         if settings.optim.answer_prior:
             start_classifier(model, loader.examples)
+
+
+def check_features(stores: StoreSet, checkpoint: Mapping[str, Any], owner: str) -> None:
+    """Raise when the weights of a checkpoint were trained on features of another kind."""
+    manifest = Manifest.parse(checkpoint["manifest"], owner)
+    check_kind(stores, checkpoint["sizes"]["num_features"], manifest, owner)
 
 
 def start_embeddings(model: MCAN, glove: str, words: Words, seed: int, world: World) -> None:

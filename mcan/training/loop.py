@@ -129,10 +129,10 @@ class TrainingRun:
             global_step=progress.global_step,
             best=max(progress.best, metrics["accuracy"]),
         )
-        self.trackers.end_epoch(metrics)
         if self.folder is not None:
             self.folder.keep_metrics(self.lines)
         self._save(self.progress, is_best)
+        self.trackers.end_epoch(metrics)  # last: one that fails does not take the epoch with it
 
     def validate(self, stop: StopRequest) -> dict[str, Any]:
         """The metrics of the validation split; a run that is stopped meanwhile begins it again."""

@@ -1,6 +1,7 @@
 """A training run put together from its settings: data, model, optimizer, validation, trackers."""
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import nn
@@ -53,12 +54,14 @@ def build_run(
         num_features=data.manifest.num_features,
     )
     check_positions(model, head.options["name"], data.loader.stores)
-    checkpoint = world.broadcast(run_folder.latest() if run_folder is not None else None)
+    checkpoint = world.broadcast(world.run_on_first(find_latest, run_folder))
     before = (checkpoint or {}).get("num_threads")
     use_threads(settings.runtime, settings.model.hidden, world.device, before)
     if world.is_first and world.device.type == "cpu" and settings.runtime.num_threads is None:
         print(f"threads of torch: {torch.get_num_threads()}", flush=True)
     start_weights(model, settings, words, data.loader, checkpoint, world)
+    if checkpoint is not None:
+        data.check_same(checkpoint)
     model.to(world.device)
     optimizer = make_optimizer(model, optim.betas, optim.epsilon)
     dtype = choose_dtype(runtime.precision, world.device)
@@ -71,6 +74,7 @@ def build_run(
         "train_split": settings.train_split,
         "num_threads": torch.get_num_threads(),
         "manifest": data.manifest.dump(),
+        "questions_checksum": data.checksum,
         "commit": find_commit() if world.is_first else "",  # the first process writes
         **words.state(),
     }
@@ -80,6 +84,11 @@ def build_run(
     if run_folder is not None:
         run.trackers = track(run, run_folder)
     return run
+
+
+def find_latest(folder: RunFolder | None) -> dict[str, Any] | None:
+    """The checkpoint to resume from; None in a new run, or in one that keeps none."""
+    return None if folder is None else folder.latest()
 
 
 def open_validation(

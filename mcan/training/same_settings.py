@@ -10,6 +10,7 @@ from mcan.training.learning_rate import with_name
 
 MUST_MATCH = ("seed", "train_split", "model", "attention", "optim")
 MAY_CHANGE = {"optim.epochs"}  # more epochs are more of the same
+BATCHES = {"limit_batches": None, "mixing": "none"}  # of `runtime`, with what they were at first
 
 
 def check_same_settings(now: Mapping[str, Any], before: Mapping[str, Any]) -> None:
@@ -23,8 +24,9 @@ def check_same_settings(now: Mapping[str, Any], before: Mapping[str, Any]) -> No
     if now["attention"].get("selection") == "batch":  # K* in validation depends on it
         sizes = read_batch_size(before), read_batch_size(now)
         check_same_value("runtime.evaluation_batch_size", *sizes)
-    limits = [each.get("runtime", {}).get("limit_batches") for each in (before, now)]
-    check_same_value("runtime.limit_batches", *limits)  # else its epochs would differ in length
+    for name, default in BATCHES.items():
+        values = [each.get("runtime", {}).get(name, default) for each in (before, now)]
+        check_same_value(f"runtime.{name}", *values)
 
 
 def complete(name: str, setting: Any) -> Any:

@@ -1,7 +1,9 @@
 """The questions that a run is trained on: this process's micro-batches of every step."""
 
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +34,21 @@ class TrainingData:
     def manifest(self) -> Manifest:
         """The manifest of the first feature store; the others are like it."""
         return self.loader.stores.stores[0].manifest
+
+    @property
+    def checksum(self) -> str:
+        """Of the questions and the grids of their images: with others there are other batches."""
+        arrays = self.loader.examples.question_ids, self.loader.shapes
+        content = b"".join(array.astype("<i8").tobytes() for array in arrays)
+        return f"{zlib.crc32(content):08x}"
+
+    def check_same(self, checkpoint: Mapping[str, Any]) -> None:
+        """Raise when a checkpoint is of a run on other questions; older ones do not say."""
+        if checkpoint.get("questions_checksum") not in (None, self.checksum):
+            raise ValueError(
+                "the run to resume was started with other training questions, or with features on "
+                "other grids; give it the same data, or another name=…"
+            )
 
     def check_alike(self, validation: StoreSet) -> None:
         """Raise when validation features are of another kind than those that are trained on."""

@@ -21,7 +21,7 @@ def check_parts(settings: Any) -> None:
     if "name" in options:
         from mcan.head_schedule import ScheduledHead
 
-        ScheduledHead(options, optim.epochs if optim else 1).build()
+        ScheduledHead(options, optim.epochs if optim else 1).check()
     if optim is not None:
         from mcan.training.learning_rate import build_rate
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import math
 import operator
 import re
 from collections.abc import Mapping, Sequence
@@ -101,7 +102,7 @@ def convert(name: str, value: Any, kind: Any) -> tuple[Any, bool]:
         return value, isinstance(value, dict)
     if kind is float and type(value) is int:
         return float(value), True
-    return value, type(value) is kind
+    return value, type(value) is kind and (kind is not float or math.isfinite(value))
 
 
 def read_item(name: str, value: Any, kind: Any) -> Any:

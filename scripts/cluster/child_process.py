@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 from mcan.runtime.stop_request import PREEMPTED, STOP_SIGNALS
+from scripts.cli.command import INTERRUPTED
 from scripts.cluster.parent import name_parent
 
 
@@ -37,8 +38,9 @@ def forward_signals(forward: Callable[[int], None]) -> Iterator[list[int]]:
 def run_child(arguments: Sequence[str], log: Path) -> tuple[int, list[int]]:
     """Run `python <arguments>` to its end; its exit code and the requests to stop on the way.
 
-    The code is 75 if such a request ended it. The child is in a session of its own, so that Ctrl-C
-    reaches it once, and it saves, and not twice, which would end it at once.
+    The code is 75 if such a request ended it, and its own if it failed, after a request too. The
+    child is in a session of its own, so that Ctrl-C reaches it once, and it saves, and not twice,
+    which would end it at once.
     """
 
     def forward(number: int) -> None:
@@ -55,7 +57,8 @@ def run_child(arguments: Sequence[str], log: Path) -> tuple[int, list[int]]:
     with forward_signals(forward) as received:
         copy_output(child, log)
         code = child.wait()
-    return PREEMPTED if received and code != 0 else code, received
+    is_ended = code == INTERRUPTED or -code in received
+    return PREEMPTED if received and is_ended else code, received
 
 
 def copy_output(child: subprocess.Popen[bytes], log: Path) -> None:

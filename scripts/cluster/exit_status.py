@@ -5,6 +5,8 @@ import os
 import sys
 from pathlib import Path
 
+from mcan.runtime.stop_request import PREEMPTED
+
 FILE = "LAUNCH_EXIT_STATUS"  # the launcher names the file; without it there is no launcher
 
 
@@ -27,13 +29,25 @@ def leave_exit_status(code: int, sentence: str = "") -> bool:
     return True
 
 
+def note_request() -> None:
+    """Note that the launcher was asked to stop: the reason where no process leaves another."""
+    request_file().touch()
+
+
 def read_exit_status() -> tuple[int, str] | None:
-    """The exit code and the sentence that were left, if any."""
-    path = os.environ.get(FILE)
-    if path is None or not Path(path).is_file():
+    """The exit code and the sentence that were left; without them, 75 after a request to stop."""
+    if FILE not in os.environ:
         return None
-    code, sentence = json.loads(Path(path).read_text(encoding="utf-8"))
+    path = Path(os.environ[FILE])
+    if not path.is_file():
+        return (PREEMPTED, "") if request_file().is_file() else None
+    code, sentence = json.loads(path.read_text(encoding="utf-8"))
     return code, sentence
+
+
+def request_file() -> Path:
+    """The file that is there after a request to stop."""
+    return Path(f"{os.environ[FILE]}.requested")
 
 
 def count_restarts() -> int:

@@ -23,7 +23,7 @@ from scripts.cli.composition import is_multirun
 from scripts.cli.flags import list_flags, starts_nothing
 from scripts.cli.overrides import list_combinations
 from scripts.cluster.child_process import forward_signals
-from scripts.cluster.exit_status import FILE, leave_exit_status, read_exit_status
+from scripts.cluster.exit_status import FILE, note_request, read_exit_status
 from scripts.cluster.parent import VARIABLE, name_parent, stop_with_parent
 from scripts.cluster.slurm import REQUEUE_ON, requeue
 
@@ -154,7 +154,7 @@ def describe_crash(rank: int, code: int) -> str:
 
 def signal_children(number: int) -> None:
     """Let the processes know of a request to stop: they save, and have the time they need."""
-    leave_exit_status(PREEMPTED)  # also of a process that has not begun to listen
+    note_request()  # for a process that has not begun to listen, and ends by the signal
     started = find_children()
     for process in started:
         with contextlib.suppress(ProcessLookupError):

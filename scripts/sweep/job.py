@@ -47,6 +47,8 @@ def main(settings: SweepJob) -> None:
     elif code:
         killed = f"killed by {signal.Signals(-code).name}" if code < 0 else ""
         write_record(plan, job, FAILED, killed or find_last_message(log, start))
+        if received:  # it failed while it stopped: no other job begins
+            sys.exit(PREEMPTED)
     else:
         write_record(plan, job, DONE)
 

@@ -139,9 +139,10 @@ def test_terminal_closed(words, references, folder, trace, num_processes):
     assert assert_matches_reference(folder, references[num_processes]) in SOON_AFTER
 
 
-def test_interrupted_twice(words, references, folder, trace):
+@pytest.mark.parametrize("num_processes", [1, 2])
+def test_interrupted_twice(words, references, folder, trace, num_processes):
     """The second time during a long step: it ends at once; the checkpoint on disk is valid."""
-    terminal = open_terminal(words, folder, trace, 1, "pause", 25)
+    terminal = open_terminal(words, folder, trace, num_processes, "pause", 25)
     terminal.press(INTERRUPT)
     wait_for(trace, "asked to stop", terminal.process)  # and the step, of an hour, goes on
     terminal.press(INTERRUPT)
@@ -149,8 +150,9 @@ def test_interrupted_twice(words, references, folder, trace):
     assert code == INTERRUPTED, shown
     assert "interrupted" in shown
     assert "Traceback" not in shown
-    assert assert_matches_reference(folder, references[1]) == 21  # the end of the epoch
-    resume(folder, [*words, f"name={folder.name}"], trace, 1, references[1])
+    reference = references[num_processes]
+    assert assert_matches_reference(folder, reference) == 21  # the end of the epoch
+    resume(folder, [*words, f"name={folder.name}"], trace, num_processes, reference)
 
 
 def test_the_reader_of_the_output_ends(words, references, folder, trace):

@@ -1,14 +1,16 @@
-"""Training and evaluation draw their batches through `copy_ahead`."""
+"""Training, evaluation and measured steps draw their batches through `copy_ahead`."""
 
 import pytest
 import torch
 
+from benchmarks.parts import estimates
 from data.batching.loader import Loader
 from data.batching.sampler import TrainingSampler
 from data.features.store_set import open_stores
 from mcan.evaluation import evaluation_split
 from mcan.runtime.settings import Runtime
 from mcan.training import training_data
+from scripts.bench import TOY_STEPS
 from tests.data.features.sample_features import ask, write_sample
 from tests.small_runs import ALONE
 
@@ -61,3 +63,12 @@ def test_evaluation_keeps_one_batch(make_loader, follow):
     assert sum(len(batch.question_ids) for batch in batches) == len(IMAGES)
     assert all(one is other for one, other in zip(batches, drawn, strict=True))
     assert kept == [1]
+
+
+@pytest.mark.filterwarnings("ignore:a constant image")
+def test_measured_steps_keep_one_batch(follow):
+    drawn, kept = follow(estimates)
+    estimates.measure_steps(ALONE.device, torch.float32, TOY_STEPS)
+    num_turns = TOY_STEPS.rounds + 1  # one warms up
+    assert len(drawn) == num_turns * TOY_STEPS.num_steps
+    assert kept == [1] * num_turns

@@ -77,6 +77,7 @@ MISTAKES = [
     ("train", "optim.epochs=0", "optim.epochs must be a whole number >= 1, not 0"),
     ("train", "tracker=[diary]", "there is no tracker 'diary'; there are tensorboard, wandb"),
     ("train", "init_from={files}/words.pt", "files/words.pt was made with another vocabulary"),
+    ("train", "init_from={files}/foreign.pt", "foreign.pt was trained on 69 per cell of backbone"),
     ("train", "init_from={discrete} model.hidden=8", "discrete/best.pt has another architecture"),
 ]  # fmt: skip
 

@@ -6,9 +6,12 @@ import pytest
 import torch
 
 from configs.schema.groups import Launcher
+from configs.schema.training import SweepJob
 from data.io.atomic_files import read_json
 from scripts.cluster import submit
 from scripts.cluster.shares import list_gpus, share_gpus
+from scripts.paper.runs import Run
+from scripts.sweep import job
 from scripts.sweep.command_line import expand
 from scripts.sweep.launchers import run_on_slurm
 from scripts.sweep.local_jobs import run_here
@@ -63,6 +66,26 @@ def test_jobs_at_the_same_time_see_their_own_gpu_and_all_are_run(tmp_path, monke
     printed = capfd.readouterr().out
     assert "seed_1: starts on GPU 4\nseed_2: starts on GPU 7\n" in printed
     assert printed.count(": failed\n") == 3
+
+
+FAILS_WHEN_ASKED = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("error: the disk is full"))
+os.kill(os.getppid(), signal.SIGTERM)
+while True:
+    time.sleep(0.01)
+"""
+
+
+def test_a_job_that_fails_while_it_stops_is_recorded_so_and_no_other_begins(tmp_path, monkeypatch):
+    plan = Plan(tmp_path / "s", expand(["seed=1,2"]), [0.0], 5, 1)
+    (tmp_path / "s" / "jobs").mkdir(parents=True)
+    plan.save()
+    monkeypatch.setattr(Run, "start_arguments", lambda run, gpus: ["-c", FAILS_WHEN_ASKED])
+    with pytest.raises(SystemExit, match="75"):
+        job.main.run(SweepJob(sweep=str(plan.folder), job="seed_1"))
+    record = read_json(record_file(plan, plan.jobs[0]))
+    assert (record["state"], record["reason"]) == ("failed", "error: the disk is full")
 
 
 def show(command, *words):

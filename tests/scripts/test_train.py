@@ -20,9 +20,10 @@ from mcan.checkpoint import load_checkpoint
 from mcan.evaluation.trained_model import load_trained
 from mcan.runtime import torch_settings
 from mcan.training.trackers.attention_samples import NUM_SAMPLES, PIXELS
+from mcan.training.trackers.tracker import TRACKERS
 from scripts import train
 from tests.faults.runs import hold_in_step
-from tests.small_models import listing, read_error, run_here
+from tests.small_models import copy_checkpoint, listing, read_error, run_here
 from tests.small_runs import (
     AT_EVERY_STEP,
     ROOT,
@@ -107,6 +108,10 @@ def test_a_finished_run_resumes_to_itself(words, runs, reference):
         ([], "reference exists already: continue it with resume=true"),
         (["resume=true", "model.hidden=8"], "the run to resume was started with model.hidden="),
         (["resume=true", "seed=2"], "the run to resume was started with seed="),
+        (
+            ["resume=true", "runtime.mixing=all"],
+            "the run to resume was started with runtime.mixing=none, not all",
+        ),
         (["resume=true", "optim=paper"], "the run to resume was started with optim."),
         (
             ["resume=true", "attention=discrete"],
@@ -124,6 +129,28 @@ def test_an_existing_run_is_not_touched_without_resume_or_with_other_settings(
     assert listing(reference) == before
 
 
+def test_a_run_is_not_resumed_with_other_questions(words, runs, reference, small_dataset, tmp_path):
+    shutil.copytree(small_dataset, tmp_path / "data")
+    for kind in ("OpenEnded_mscoco_train2014_questions", "mscoco_train2014_annotations"):
+        path = tmp_path / "data" / f"v2_{kind}.json"
+        content = json.loads(path.read_text(encoding="utf-8"))
+        del content[kind.rpartition("_")[2]][-1]
+        path.write_text(json.dumps(content), encoding="utf-8")
+    shutil.copytree(reference, runs / "fewer")
+    more = ["name=fewer", "resume=true", f"data.root={tmp_path / 'data'}"]
+    assert "with other training questions" in read_error(train.main, *words, *more, quiet=[])
+
+
+def test_a_run_is_not_resumed_with_features_of_another_backbone(words, runs, reference):
+    shutil.copytree(reference, runs / "foreign")
+    for path in (runs / "foreign").glob("step_*.pt"):
+        manifest = load_checkpoint(path)["manifest"].replace('"patch"', '"R-50"')
+        copy_checkpoint(path, path, manifest=manifest)
+    error = read_error(train.main, *words, "name=foreign", "resume=true", quiet=[])
+    assert "of backbone patch, but this run's checkpoint was trained on" in error
+    assert error.endswith("of backbone R-50\n")
+
+
 def test_a_resumed_run_may_have_more_epochs_and_tensorboard_keeps_the_first(words, runs, reference):
     shutil.copytree(reference, runs / "longer")
     train_here([*words, "name=longer", "resume=true", "optim.epochs=3"])
@@ -135,6 +162,23 @@ def test_a_resumed_run_may_have_more_epochs_and_tensorboard_keeps_the_first(word
     assert [event.value for event in shown] == pytest.approx(
         [line["accuracy"] for line in state["metrics"]]
     )
+
+
+def test_a_tracker_that_fails_at_the_end_of_an_epoch_does_not_undo_it(
+    words, runs, reference, monkeypatch
+):
+    class Failing:
+        def __init__(self, run): ...
+        def start_epoch(self, epoch, first_step): ...
+        def on_step(self, result, rate): ...
+        def end_epoch(self, metrics):
+            raise RuntimeError("a tracker's own mistake")
+
+    monkeypatch.setitem(TRACKERS.values, "failing", Failing)
+    for more in ([], ["resume=true"]):  # an epoch each
+        with pytest.raises(RuntimeError, match="own mistake"):
+            train_here([*words, "name=failing", "tracker=[failing]", *more])
+    assert_ends_like(runs / "failing", reference)
 
 
 def test_tensorboard_shows_maps_of_the_same_questions_every_epoch_and_the_settings(reference):

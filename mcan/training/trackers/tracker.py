@@ -42,7 +42,7 @@ class Tracker(Protocol):
         ...
 
     def end_epoch(self, metrics: Mapping[str, Any]) -> None:
-        """An epoch was trained and validated; metrics are its line of metrics.jsonl."""
+        """An epoch was trained, validated and saved; metrics are its line of metrics.jsonl."""
         ...
 
 

@@ -1,5 +1,6 @@
 """One process at a time: rejected, awaited, and free again when the holder is gone."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -57,8 +58,17 @@ def test_a_lock_on_a_deleted_file_does_not_count(tmp_path: Path) -> None:
     path = tmp_path / ".lock"
     first = FileLock(path, "busy")
     threading.Timer(0.2, lambda: (os.unlink(path), first.release())).start()
-    with pytest.raises(ValueError, match="deleted meanwhile"):
-        FileLock(path, "deleted meanwhile", wait=True)
+    with FileLock(path, "waiting", wait=True):
+        assert is_locked(path)
+
+
+def test_a_process_that_asks_keeps_nobody_from_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / ".lock"
+    asker = path.open("w")
+    fcntl.flock(asker, fcntl.LOCK_SH)  # as `is_locked` does, for longer
+    threading.Timer(0.2, asker.close).start()
+    with FileLock(path, "busy"):
+        assert is_locked(path)
 
 
 def test_a_file_system_without_locks_is_named_or_tolerated(

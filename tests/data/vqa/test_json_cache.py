@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from data.io.locks import is_locked
 from data.vqa import json_cache
 from data.vqa.questions import parse_annotations, parse_questions
 
@@ -96,7 +97,7 @@ def test_a_damaged_cache_is_made_again(questions, damage, monkeypatch):
     if damage == "format":
         with monkeypatch.context() as older:
             older.setattr(json_cache, "FORMAT", 0)
-            json_cache.save_cache(questions, {})
+            json_cache.save_cache(questions, {}, json_cache.stamp(questions))
     else:
         damaged = {"cut": content[: len(content) // 2], "foreign": b"no arrays", "empty": b""}
         cache.unlink()
@@ -117,7 +118,43 @@ def test_where_no_cache_can_be_written_files_are_parsed(questions, monkeypatch):
     monkeypatch.setattr(json_cache, "atomic_write", fail)
     for _ in range(2):
         assert json_cache.read_questions(questions).texts == TEXTS
-    assert os.listdir(questions.parent) == ["questions.json"]
+    assert not json_cache.cache_of(questions).exists()
+
+
+def read_while(change, path, monkeypatch):
+    """Read the questions of a file that changes when it has just been parsed."""
+
+    def parse(path):
+        parsed = parse_questions(path)
+        change(path)
+        return parsed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(json_cache, "parse_questions", parse)
+        return json_cache.read_questions(path)
+
+
+def test_a_file_that_is_replaced_while_it_is_parsed_is_parsed_again(questions, monkeypatch):
+    texts = [*TEXTS, "More?"]
+    found = read_while(lambda path: write_questions(path, texts), questions, monkeypatch)
+    assert found.texts == TEXTS
+    assert json_cache.read_questions(questions).texts == texts
+
+
+def test_a_file_that_is_deleted_while_it_is_parsed_has_been_read(questions, monkeypatch):
+    assert read_while(os.unlink, questions, monkeypatch).texts == TEXTS
+
+
+def test_the_file_itself_is_not_locked(questions, monkeypatch):
+    locked = []
+    read_while(lambda path: locked.append(is_locked(path)), questions, monkeypatch)
+    assert locked == [False]
+
+
+def test_a_good_cache_is_read_without_waiting(questions, monkeypatch):
+    json_cache.read_questions(questions)
+    monkeypatch.setattr(json_cache, "FileLock", lambda path, *_, **__: pytest.fail(str(path)))
+    assert json_cache.read_questions(questions).texts == TEXTS
 
 
 def test_small_files_get_no_cache(questions, monkeypatch):

@@ -93,6 +93,17 @@ def test_a_process_alone_needs_no_group(monkeypatch):
     assert exchange(world) == {"shared": {"from": 0}, "gathered": [("rank", 0)], "sum": [1.0, 0.0]}
 
 
+@pytest.mark.parametrize("variable", ["RANK", "WORLD_SIZE"])
+def test_one_variable_of_torchruns_alone_starts_no_group(monkeypatch, variable):
+    """Some clusters set one for a program of one process."""
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, "2")
+    world = find_world("cpu")
+    world.join()
+    assert world == World(0, 1, torch.device("cpu"))
+
+
 @pytest.mark.parametrize(("patience", "meeting"), [(0, 2), (1, 2), (90, 90)])
 def test_others_may_come_late_but_an_exchange_keeps_its_own_limit(monkeypatch, patience, meeting):
     limits = {}
@@ -102,6 +113,7 @@ def test_others_may_come_late_but_an_exchange_keeps_its_own_limit(monkeypatch, p
         yield torch.distributed.HashStore(), 0, 2
 
     monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr(torch.distributed, "rendezvous", rendezvous)
     monkeypatch.setattr(
         torch.distributed, "init_process_group", lambda *_, **options: limits.update(options)
@@ -177,8 +189,9 @@ def test_a_device_that_is_not_there_is_rejected(monkeypatch):
     assert choose_device(None, 0) == torch.device("cpu")
     with pytest.raises(ValueError, match="'cuda' was asked for, but torch finds no CUDA"):
         choose_device("cuda", 0)
-    with pytest.raises(ValueError, match="there is no device 'gpu'"):
-        choose_device("gpu", 0)
+    for other in ("gpu", "meta", "mps"):
+        with pytest.raises(ValueError, match=f"there is no device '{other}'"):
+            choose_device(other, 0)
 
 
 def test_what_the_first_process_cannot_do_is_raised():

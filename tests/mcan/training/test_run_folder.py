@@ -1,11 +1,17 @@
 """A run's folder: never overwritten, one owner, and a whole checkpoint at any moment."""
 
 import pytest
+import torch
 
+from data.text.word_lists import prepare_words
+from data.vqa.data_folder import DataFolder
 from mcan.checkpoint import load_checkpoint
+from mcan.runtime.distributed import World
 from mcan.training import run_folder
 from mcan.training.metrics_file import read_metrics
+from mcan.training.run import build_run
 from mcan.training.run_folder import RunFolder
+from tests.small_runs import compose, settings
 
 
 @pytest.fixture
@@ -74,6 +80,24 @@ def test_when_all_are_damaged_the_newest_is_named(folder):
         (folder.path / f"step_{step:08d}.pt").write_bytes(b"")
     with pytest.raises(ValueError, match=r"step_00000010\.pt is not a valid checkpoint"):
         folder.latest()
+
+
+def test_all_processes_are_told_that_no_checkpoint_is_valid(folder, small_dataset, tmp_path):
+    """Else they would wait for one that the first process cannot give them."""
+    told = []
+
+    class FirstOfTwo(World):
+        def broadcast(self, value):
+            told.append(value)
+            return value
+
+    (folder.path / "step_00000010.pt").write_bytes(b"")
+    data = DataFolder(small_dataset)
+    world = FirstOfTwo(0, 2, torch.device("cpu"))
+    composed = compose(settings(small_dataset, tmp_path))
+    with pytest.raises(ValueError, match=r"step_00000010\.pt is not a valid checkpoint") as raised:
+        build_run(composed, data, prepare_words(data), world, folder)
+    assert told == [raised.value]
 
 
 def test_a_run_that_never_began_leaves_no_folder_and_any_other_stays(folder):

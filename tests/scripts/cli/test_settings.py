@@ -30,6 +30,7 @@ HEADS = "discrete, multimodal, own, unimodal"
         ("verify_features store=s questions=5", "questions must be text or a list such as"),
         ("bench parts=5", "parts must be a list such as [a,b], not 5\n"),
         ("train optim.clip=0", "optim.clip must be a number > 0 or null, not 0"),
+        ("train runtime.timeout_minutes=inf", "timeout_minutes must be a number > 0, not inf"),
         ("train optim.betas=[0.9,1.0]", "every entry of optim.betas must be a number >= 0"),
         ("train model.num_heads=5", "model.num_heads must divide hidden=32 evenly, not 5"),
         (f"train seed={2**63}", f"seed must be a whole number >= 0 and < 2^63, not {2**63}"),
@@ -74,6 +75,11 @@ HEADS = "discrete, multimodal, own, unimodal"
         # what a head or a learning rate checks itself
         ("train optim.rate={slope:1}", "optim.rate of the learning-rate schedule 'paper' needs"),
         ("train attention.k_max=0", "k_max"),
+        (
+            "train attention.lam={linear:[5,-1]}",
+            "in epoch 5: lam must be zero or positive, not -1.0",
+        ),
+        ("train attention.test_iterations={steps:{1:10,3:0}}", "in epoch 3: test_iterations must"),
         ("train attention.temperature=1", "has no option 'temperature'; its options are"),
         ("train attention.lam={linear:5}", "attention.lam must be a number"),
         ("train modules=[my_head] attention=mine --config-dir=own", "'strength'"),

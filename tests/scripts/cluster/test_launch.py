@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from scripts.cli.command import CRASHED, fail
 from scripts.cluster import launch
-from scripts.cluster.exit_status import FILE
+from scripts.cluster.exit_status import FILE, read_exit_status
 from scripts.cluster.launch import parse, torchrun_words
 from scripts.train import train
 from tests.faults.runs import hold_in_step
@@ -127,6 +128,28 @@ def test_a_process_that_is_started_again_after_a_mistake_ends_before_it_imports_
     again, first = map(start_again, "10")
     assert (again.returncode, again.stdout, again.stderr) == (2, "", "")
     assert (first.returncode, first.stderr) == (1, "torch was imported\n")
+
+
+@pytest.fixture
+def _asked_to_stop(monkeypatch, tmp_path):
+    """A launcher that was asked to stop before it had started a process."""
+    monkeypatch.setenv(FILE, str(tmp_path / "status"))
+    monkeypatch.setattr(launch, "find_children", list)
+    with pytest.raises(SystemExit, match="75"):
+        launch.signal_children(signal.SIGTERM)
+
+
+@pytest.mark.usefixtures("_asked_to_stop")
+def test_a_process_that_leaves_no_status_after_a_request_to_stop_was_stopped():
+    assert read_exit_status() == (75, "")
+
+
+@pytest.mark.usefixtures("_asked_to_stop")
+def test_a_failure_after_a_request_to_stop_keeps_its_exit_code_and_its_sentence(capsys):
+    with pytest.raises(SystemExit, match="1"):
+        fail(OSError(28, "No space left on device", "last.pt"), CRASHED)
+    assert read_exit_status() == (1, "error: last.pt: No space left on device")
+    assert capsys.readouterr().err == ""  # the launcher prints it
 
 
 def test_a_mistake_that_every_process_finds_is_one_sentence_in_another_command_too(reference):
