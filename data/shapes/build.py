@@ -50,12 +50,13 @@ def build_shapes(
         raise ValueError(f"seed is {seed}, expected 0 or more")
     if num_workers < 1:
         raise ValueError(f"num_workers is {num_workers}, expected at least 1")
-    root, sizes = Path(os.path.abspath(root)), sizes or Sizes()
+    # where a link points to: the folder is replaced by renaming, and the link is to stay
+    root, sizes = Path(os.path.realpath(root)), sizes or Sizes()
     pairs = [sizes.train, sizes.val, sizes.test]
     mark = {"version": VERSION, "seed": seed, "pairs": pairs, "human": sizes.human}
     if is_there(root, mark, force):
         return False
-    if Path.cwd().is_relative_to(root.resolve()):  # it is renamed when all is done
+    if Path.cwd().is_relative_to(root):  # it is renamed when all is done
         raise ValueError(f"{root} is the folder this runs in; name one inside it with data.root=…")
     with claim(root.parent / f".{root.name}.partial") as partial:
         fill(DataFolder(partial), seed, sizes, num_workers)

@@ -132,6 +132,17 @@ def test_second_build_does_nothing_and_another_seed_is_rejected_until_forced(
     assert [path.name for path in tmp_path.iterdir()] == ["shapes"]
 
 
+def test_a_link_to_the_folder_stays_and_the_dataset_goes_where_it_points(tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    root = tmp_path / "shapes"
+    root.symlink_to(tmp_path / "scratch")
+    assert build_shapes(root, sizes=TINY, num_workers=1)
+    assert build_shapes(root, seed=1, sizes=TINY, num_workers=1, force=True)
+    assert root.is_symlink()
+    assert read_json(tmp_path / "scratch" / "shapes.json")["seed"] == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["scratch", "shapes"]
+
+
 def test_a_folder_with_other_files_is_left_alone_even_when_forced(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("do not delete")
     with pytest.raises(ValueError, match=r"no shapes\.json"):
