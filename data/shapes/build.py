@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from data.backbones.patch.descriptor import NUM_FEATURES
+from data.backbones.patch.descriptor import CELL, NUM_FEATURES
 from data.features.writer import StoreWriter
 from data.io.atomic_files import read_json, synchronise, write_json
 from data.io.locks import FileLock
@@ -151,7 +151,12 @@ def write_pictures(folder: DataFolder, split: str, asked: list[AskedScene], run:
         for each in asked
     ]
     with StoreWriter(
-        folder.store(split), sizes, NUM_FEATURES, source=f"shapes {split}", backbone="patch"
+        folder.store(split),
+        sizes,
+        NUM_FEATURES,
+        source=f"shapes {split}",
+        backbone="patch",
+        stride=CELL,
     ) as store:
         rows = tqdm(
             run(make_picture, jobs, CHUNK), desc=f"{split} images", total=len(jobs), unit="image"

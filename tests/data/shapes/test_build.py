@@ -55,6 +55,7 @@ def test_official_loaders_read_every_split(folder: DataFolder) -> None:
                 height, width = store.size(image_id)
                 with Image.open(folder.images(split, image_id)) as image:
                     assert image.size == (24 * width, 24 * height)
+            assert store.manifest.stride == 24
     assert sizes == {"train": 1000, "val": 300, "test": 80, "test-dev": 20}
     test, part = (set(folder.read_questions(name).ids.tolist()) for name in ("test", "test-dev"))
     assert part < test
