@@ -91,6 +91,14 @@ def test_an_earlier_gallery_is_replaced_and_nothing_else(run, tmp_path):
     assert (tmp_path / "page.html").read_text() == "mine"
 
 
+def test_a_folder_in_place_of_the_page_is_rejected_before_the_data_is_opened(run, tmp_path):
+    code, _, error = make(
+        run, "checkpoints=[multimodal]", f"output={tmp_path}", "data.root=nowhere"
+    )
+    assert code == 2
+    assert f"{tmp_path} is a folder; name the file to write" in error
+
+
 def test_another_seed_shows_other_questions(run, tmp_path):
     def shown(seed):
         output = tmp_path / f"{seed}.html"
