@@ -194,6 +194,11 @@ def rank_answers(
 ) -> list[tuple[Prediction, ...]]:
     """The `num` likeliest answers to each question (b, output) with image contexts (b, H)."""
     logits = answer_logits(trained.model, question, context.contiguous())
+    if logits.isnan().any():
+        raise ValueError(
+            f"the answers of {trained.path} are NaN: its weights or the features of an image are "
+            "damaged; train it again, or look at its features with make verify-features"
+        )
     best = logits.topk(min(num, logits.shape[1]))
     words = trained.words.answers.words
     return [

@@ -91,6 +91,13 @@ def test_a_missing_picture_or_question_is_reported_before_a_model_is_loaded(phot
             start_session(empty, photo, question, "peaky")
 
 
+def test_a_network_whose_answers_are_nan_is_named_when_it_is_asked(peaky_run, photo):
+    models = ModelList({"peaky": peaky_run / "best.pt"}, ALONE.device, changed={})
+    models.get("peaky").trained.model.classify.bias.data.fill_(np.nan)
+    with pytest.raises(ValueError, match="are NaN"):
+        start_session(models, photo, QUESTION, "peaky")
+
+
 def test_another_k_or_lambda_needs_no_forward_pass(session):
     model = session.forward.trained.model
     hook = model.project_features.register_forward_hook(lambda *_: pytest.fail("another pass"))
