@@ -200,6 +200,29 @@ def test_without_a_name_every_run_is_offered_and_options_go_to_the_heads_that_ha
         ModelList(named, ALONE.device, changed={"lam": 0.25}).get("discrete")
 
 
+def test_the_page_opens_with_the_first_run_that_can_be_loaded_and_names_those_before_it(
+    multimodal_run, discrete_run, tmp_path, capsys
+):
+    for name, content in {
+        "a": b"broken",
+        "b": (discrete_run / "best.pt").read_bytes(),
+        "c": (multimodal_run / "best.pt").read_bytes(),
+    }.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "best.pt").write_bytes(content)
+    models = ModelList(find_checkpoints([], tmp_path), ALONE.device, changed={"lam": 0.25})
+    assert demo.open_first(models).head_name == "discrete"
+    assert models.names == ["b", "c"]
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("not offered: ")
+    assert str(tmp_path / "a" / "best.pt") in line
+    for name in ("b", "c"):
+        (tmp_path / name / "best.pt").write_bytes(b"broken")
+    models = ModelList(find_checkpoints([], tmp_path), ALONE.device, changed={})
+    with pytest.raises(ValueError, match="none of the runs can be loaded"):
+        demo.open_first(models)
+
+
 def test_checkpoints_of_one_name_are_listed_by_their_paths(multimodal_run, tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder / "run").mkdir(parents=True)
