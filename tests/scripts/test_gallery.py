@@ -75,6 +75,7 @@ def test_items_have_answer_type_components_correctness_and_divergence(page, data
     with_people = [each["human0"] for each in values.values() if "human0" in each]
     assert 0 < len(with_people) < len(values)
     assert all(0 <= each <= 1 for each in with_people)
+    assert "multimodal: divergence from people, in bits</option>" in page
 
 
 def test_an_earlier_gallery_is_replaced_and_nothing_else(run, tmp_path):
