@@ -7,11 +7,12 @@ import pytest
 
 from data.human_attention.agreement import Agreement
 from data.human_attention.comparison import Attention, HumanComparison, compare_attention, dump
-from data.human_attention.controls import derange, make_even
+from data.human_attention.controls import make_even
 from data.human_attention.human_reference import HumanReference, next_of_same
 from data.human_attention.map_arrays import HumanMaps, MappedQuestions, spread_map, stack_maps
 from data.human_attention.measures import jensen_shannon
 from data.human_attention.report import write_comparison
+from data.vqa.derangement import derange
 
 NUM_QUESTIONS, NUM_ANNOTATORS = 40, 3
 
