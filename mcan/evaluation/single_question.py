@@ -63,7 +63,7 @@ class ForwardPass:
     @property
     def lam(self) -> float | None:
         """The head's own λ; None where there is nothing to select."""
-        return selection_lambda(self.trained, self.attended)
+        return None if self.attended.candidates is None else self.trained.lam
 
     @property
     def k_max(self) -> int:
@@ -181,12 +181,6 @@ def split_question(question: str) -> list[str]:
     if not words:
         raise ValueError("the question has no words; type one, such as: What color is the circle?")
     return words
-
-
-def selection_lambda(trained: TrainedModel, attended: AttentionOutput) -> float | None:
-    """The λ with which the model's head selects K; None where it does not."""
-    lam = getattr(trained.model.pool_image.head, "lam", None)
-    return None if attended.candidates is None else lam
 
 
 def rank_answers(

@@ -47,6 +47,11 @@ class TrainedModel:
         """What figures and reports call its attention."""
         return name_variant(**self.options)
 
+    @property
+    def lam(self) -> float | None:
+        """The λ with which its head selects K; None where it does not."""
+        return getattr(self.model.pool_image.head, "lam", None)
+
     def check_features(self, stores: StoreSet) -> None:
         """Raise when features of this width or backbone are not what the model was trained on.
 
