@@ -100,6 +100,8 @@ def claim(partial: Path) -> Iterator[Path]:
 def put_in_place(partial: Path, root: Path) -> None:
     """Rename the finished folder; an older one at `root` goes only then."""
     old = root.with_name(f".{root.name}.old")
+    if old.is_symlink():  # which rmtree leaves, and no folder is renamed to
+        old.unlink()
     shutil.rmtree(old, ignore_errors=True)
     if root.exists():
         os.rename(root, old)

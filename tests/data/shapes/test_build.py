@@ -136,7 +136,8 @@ def test_second_build_does_nothing_and_another_seed_is_rejected_until_forced(
 def test_a_link_to_the_folder_stays_and_the_dataset_goes_where_it_points(tmp_path: Path) -> None:
     (tmp_path / "scratch").mkdir()
     root = tmp_path / "shapes"
-    root.symlink_to(tmp_path / "scratch")
+    for link in (root, tmp_path / ".scratch.old"):  # the latter is where a link was renamed to
+        link.symlink_to(tmp_path / "scratch")
     assert build_shapes(root, sizes=TINY, num_workers=1)
     assert build_shapes(root, seed=1, sizes=TINY, num_workers=1, force=True)
     assert root.is_symlink()
