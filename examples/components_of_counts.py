@@ -27,9 +27,12 @@ def main() -> None:
     if len(sys.argv) != 3:
         sys.exit("usage: python -m examples.components_of_counts <attention/val.h5> <data folder>")
     arrays, root = sys.argv[1:]
-    with h5py.File(arrays) as file:
-        question_ids = file["question_ids"][:].tolist()
-        log_likelihood = file["candidates/log_likelihood"][:]  # (Q, k_max)
+    try:
+        with h5py.File(arrays) as file:
+            question_ids = file["question_ids"][:].tolist()
+            log_likelihood = file["candidates/log_likelihood"][:]  # (Q, k_max)
+    except (OSError, KeyError) as error:
+        sys.exit(f"error: {arrays} is no file of make attention with candidates: {error}")
     counted = counted_objects(DataFolder(root).read_annotations("val"))
     rows = [row for row, number in enumerate(question_ids) if number in counted]
     counts = np.array([counted[question_ids[row]] for row in rows])
@@ -38,7 +41,7 @@ def main() -> None:
     print_line("questions", [int(group.sum()) for group in groups], "")
     for rule, selected in select_by_every_rule(log_likelihood[rows]).items():
         means = [f"{selected[group].mean():.2f}" if group.any() else "–" for group in groups]
-        print_line(rule, means, f"{correlate(selected, counts, log_likelihood.shape[1]):.2f}")
+        print_line(rule, means, correlate(selected, counts, log_likelihood.shape[1]))
 
 
 def select_by_every_rule(log_likelihood: np.ndarray) -> dict[str, np.ndarray]:
@@ -50,11 +53,15 @@ def select_by_every_rule(log_likelihood: np.ndarray) -> dict[str, np.ndarray]:
     return {rule: (lam * sizes - 2 * log_likelihood).argmin(1) + 1 for rule, lam in lams.items()}
 
 
-def correlate(selected: np.ndarray, counts: np.ndarray, k_max: int) -> float:
-    """Pearson's correlation of K* (Q,) and the counts (Q,), no more than there are components."""
-    if selected.std() == 0 or counts.clip(1, k_max).std() == 0:
-        return 0.0
-    return float(np.corrcoef(selected, counts.clip(1, k_max))[0, 1])
+def correlate(selected: np.ndarray, counts: np.ndarray, k_max: int) -> str:
+    """Pearson's correlation of K* (Q,) and the counts (Q,), no more than there are components.
+
+    A dash where either is the same for all questions: it is not defined then.
+    """
+    clipped = counts.clip(1, k_max)
+    if selected.std() == 0 or clipped.std() == 0:
+        return "–"
+    return f"{np.corrcoef(selected, clipped)[0, 1]:.2f}"
 
 
 def print_line(name: str, cells: Iterable[object], last: str) -> None:

@@ -8,11 +8,11 @@ format and links to the photographs; it is then used as data=custom data.root=da
 """
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from data.io.atomic_files import atomic_write
 from data.vqa.layout import Layout
 
 IDS = Path(__file__).with_suffix(".txt")
@@ -20,7 +20,7 @@ SOURCE = "train2014"  # both splits come from it
 
 
 def main() -> None:
-    """Read all that is needed, then write the folder."""
+    """Read all that is needed, then write the folder, whole or not at all."""
     if len(sys.argv) != 3:
         fail("usage: python -m examples.photographs_split <folder of VQA-v2> <new folder>")
     vqa_v2, folder = Path(sys.argv[1]), Path(sys.argv[2])
@@ -33,13 +33,15 @@ def main() -> None:
         for kind, template in templates.items()
         for split, ids in read_ids().items()
     }
-    folder.mkdir(parents=True)
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)  # of a run that was interrupted
+    partial.mkdir(parents=True)
     for name, subset in subsets.items():
-        with atomic_write(folder / name) as temporary:
-            temporary.write_text(json.dumps(subset), encoding="utf-8")
+        (partial / name).write_text(json.dumps(subset), encoding="utf-8")
     for split, ids in read_ids().items():
-        num_links = link_images(vqa_v2, folder, split, {number // 1000 for number in ids})
+        num_links = link_images(vqa_v2, partial, split, {number // 1000 for number in ids})
         print(f"{split}: {len(ids):,} questions, {num_links:,} photographs found")
+    partial.rename(folder)
 
 
 def read_official(vqa_v2: Path, template: str) -> dict[str, Any]:

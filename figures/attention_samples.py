@@ -16,7 +16,7 @@ from figures.drawing.mixture import DrawnMixture
 from mcan.evaluation.attention_maps import spread_over_cells
 from mcan.evaluation.evaluation_split import iterate_questions
 from mcan.evaluation.predict import attend
-from mcan.evaluation.single_question import Prediction, rank_answers, selection_lambda
+from mcan.evaluation.single_question import Prediction, rank_answers
 from mcan.evaluation.trained_model import TrainedModel, name_models
 from mcan.runtime.distributed import World
 from mcan.runtime.precision import choose_dtype
@@ -97,7 +97,7 @@ def list_candidates(
     trained: TrainedModel, question: Tensor, attended: AttentionOutput
 ) -> list[list[Candidate]]:
     """For every k, the candidate of each question; empty where the head does not select K."""
-    candidates, lam = attended.candidates, selection_lambda(trained, attended)
+    candidates, lam = attended.candidates, trained.lam
     if candidates is None or lam is None:
         return []
     lengths = description_length(candidates.log_likelihood, candidates.complexity, lam)

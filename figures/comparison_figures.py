@@ -29,7 +29,7 @@ def compare_heads(
         notes = describe_accuracy(split, question_id, sample.prediction)
         divergence = split.divergence(sample)
         if divergence is not None:
-            notes.append(f"JS divergence {divergence:.2f}")
+            notes.append(f"JS divergence {divergence:.2f} bits")
         title = f"{name}, K* = {sample.num_components}" if sample.candidates else name
         attended = sample.cells, sample.mixture, tuple(notes)
         panels.append(Panel(title, *attended, smooth=smooth, boxes=sample.boxes))

@@ -10,8 +10,8 @@ import torch
 
 from attention import Grid
 from configs.schema.training import Cost
-from data.io.atomic_files import write_json
-from data.io.page_block import write_block
+from data.io.atomic_files import check_output_file, write_json
+from data.io.page_block import read_block, write_block
 from mcan.cost.hours import GPUS
 from mcan.cost.step_cost import CHECKPOINT_BYTES, META, count_head, count_training_step
 from mcan.head_schedule import ScheduledHead
@@ -29,6 +29,10 @@ def main(settings: Cost) -> None:
             f"gpus is {settings.gpus}, expected numbers from 1 to optim.batch_size="
             f"{settings.optim.batch_size}: more GPUs than questions have nothing to do"
         )
+    for path in filter(None, (settings.document, settings.output)):
+        check_output_file(Path(path))
+    if settings.document:
+        read_block(Path(settings.document), "make cost")  # raises where there is none to replace
     values = count_run(settings)
     text = "\n".join(describe_run(settings, values))
     print(text)

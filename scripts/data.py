@@ -4,6 +4,7 @@ python -m scripts.data data=shapes|vqa_v2|custom [data.root=…]
 """
 
 from pathlib import Path
+from shlex import quote
 
 from configs.schema.files import MakeData
 from data.settings import Data
@@ -58,9 +59,8 @@ def check_custom(data: Data) -> None:
         print("still missing:", *(f"  {line}" for line in inventory.lacking), sep="\n")
     else:
         own = f" data.layout={data.layout} modules=[…]" if data.layout != "vqa_v2" else ""
-        print(
-            f"complete; train with make train ARGS='experiment=photos data.root={data.root}{own}'"
-        )
+        arguments = f"experiment=photos data.root={quote(data.root)}{own}"
+        print(f"complete; train with make train ARGS={quote(arguments)}")
 
 
 def print_words(folder: DataFolder, data: Data) -> None:

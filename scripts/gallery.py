@@ -6,7 +6,7 @@ python -m scripts.gallery checkpoints=[discrete,unimodal,multimodal]
 from pathlib import Path
 
 from configs.schema.trained import Gallery
-from data.io.atomic_files import atomic_write
+from data.io.atomic_files import atomic_write, check_output_file
 from figures.attention_samples import name_heads
 from figures.illustrated_split import open_illustrated_split
 from figures.question_selection import QuestionSelection, select_samples
@@ -16,7 +16,7 @@ from mcan.runtime.distributed import World, choose_device
 from mcan.runtime.torch_settings import set_up_torch
 from scripts.cli.checkpoints import load_models
 from scripts.cli.command import command
-from scripts.cli.output import choose_output, place_beside
+from scripts.cli.output import place_beside
 
 
 @command("gallery")
@@ -52,7 +52,8 @@ def choose_page(settings: Gallery, models: list[TrainedModel]) -> Path:
     from figures.gallery.page import GENERATOR
 
     default = place_beside(models, settings.runs, "gallery", ".html")
-    output = choose_output(settings.output, default)
+    output = Path(settings.output) if settings.output else default
+    check_output_file(output)
     if output.is_file():
         with open(output, encoding="utf-8", errors="replace") as file:
             if GENERATOR not in file.read(2000):

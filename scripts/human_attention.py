@@ -29,6 +29,8 @@ def compare_with_people(settings: HumanAttention, world: World) -> HumanComparis
     set_up_torch(settings.runtime)
     if not settings.checkpoints:
         raise ValueError("human_attention needs checkpoints=[…]: checkpoints or folders of runs")
+    if "+" in settings.split:
+        raise ValueError(f"split is {settings.split}, but people's maps are of one split; name one")
     models = load_models(settings, settings.checkpoints, world)
     folder = stage_and_join(models[0], settings, world)
     output = choose_output(settings.output, place_beside(models, settings.runs, "human_attention"))

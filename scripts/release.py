@@ -4,6 +4,7 @@ python -m scripts.release checkpoint=runs/<name> output=model.pt
 """
 
 from pathlib import Path
+from shlex import quote
 
 from configs.schema.files import Release
 from data.io.atomic_files import atomic_write, check_output_file
@@ -35,7 +36,8 @@ def main(settings: Release) -> None:
     print(f"{output} has {megabytes[1]:.1f} MB of {trained.path}'s {megabytes[0]:.1f} MB")
     print(f"{card} is its model card, with {len(measurements)} measured accuracies")
     if not measurements:
-        print(f"no accuracy is known: make evaluate CHECKPOINT={trained.path}, then release again")
+        command = f"make evaluate CHECKPOINT={quote(str(trained.path))}"
+        print(f"no accuracy is known: {command}, then release again")
 
 
 def check_output(output: Path) -> Path:

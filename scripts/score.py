@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from configs.schema.files import Score
-from data.io.atomic_files import write_json
+from data.io.atomic_files import check_output_file, write_json
 from data.vqa.accuracy import Scores, score_results
 from data.vqa.questions import load_annotations, load_questions, match_annotations
 from data.vqa.results import check_ids, load_results
@@ -14,6 +14,7 @@ from scripts.cli.command import command
 def main(settings: Score) -> None:
     """Read, check, score, write, print."""
     if settings.output:
+        check_output_file(Path(settings.output))
         check_output_is_not_an_input(settings.output, settings)
     questions = load_questions([settings.questions])
     results = load_results(settings.results)

@@ -21,7 +21,7 @@ from data.backbones.resnet import (
     load_weights,
 )
 from data.backbones.timm_model import PREFIX, open_timm
-from data.backbones.weights import Weights, fetch_weights, fingerprint, read_weights
+from data.backbones.weights import Weights, fetch_weights, hash_weights, read_weights
 from data.features.manifest import GRID_FEATS, STRIDE, check_resize
 from data.registry import Registry
 
@@ -105,7 +105,7 @@ def open_resnet(
         load_weights(layers, state)
     except ValueError as error:
         raise ValueError(f"{path}: {error}; copy or download it again") from None
-    return make_network(architecture, layers, device, resize, fingerprint(state))
+    return make_network(architecture, layers, device, resize, hash_weights(state))
 
 
 def make_network(

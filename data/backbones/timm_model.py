@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from data.backbones.network import Network, Own, Resize, round_side
 from data.backbones.resnet import import_models, list_shapes
 from data.backbones.timm_weights import fetch_weights, load_file
-from data.backbones.weights import Weights, fingerprint
+from data.backbones.weights import Weights, hash_weights
 
 PREFIX = "timm:"
 MODELS = "https://huggingface.co/timm"
@@ -74,7 +74,7 @@ def open_timm(name: str, weights: Weights, device: torch.device, resize: Resize 
         std=[255 * value for value in config["std"]],
         device=device,
         resize=sides,
-        weights=fingerprint({key: state[key] for key in list_shapes(layers.model)}),
+        weights=hash_weights({key: state[key] for key in list_shapes(layers.model)}),
         interpolation=Image.Resampling[config["interpolation"].upper()],
         whole_cells=True,
     )

@@ -128,7 +128,7 @@ def fetch_weights(folder: Path | None = None) -> Path:
     return path
 
 
-def fingerprint(state: State) -> str:
+def hash_weights(state: State) -> str:
     """A short hash of all weights, the same for equal ones."""
     digest = hashlib.sha256()
     for name in sorted(state):

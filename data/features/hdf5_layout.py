@@ -12,7 +12,7 @@ import numpy as np
 from data.features.dtype import DTYPES
 from data.features.hdf5_heap import check_heaps
 from data.features.header import SIZE, Header
-from data.features.manifest import Manifest, check_grid, fingerprint
+from data.features.manifest import Manifest, check_grid, hash_index
 from data.io.array_file import allocate_rows
 
 
@@ -189,6 +189,6 @@ def check_index(index: StoreIndex, shape: tuple[int, int], path: object) -> None
     if wrong.any() or ends[-1] != manifest.num_cells:
         image_id = index.image_ids[wrong][0] if wrong.any() else index.image_ids[-1]
         raise ValueError(f"{path}: the rows of image {image_id} lie outside or over others")
-    found = fingerprint(index.image_ids, index.heights, index.widths, index.checksums)
+    found = hash_index(index.image_ids, index.heights, index.widths, index.checksums)
     if found != manifest.checksum:
         raise ValueError(f"{path}: the index does not match the manifest's checksum")

@@ -192,7 +192,7 @@ def check_grid(
         )
 
 
-def fingerprint(
+def hash_index(
     image_ids: np.ndarray, heights: np.ndarray, widths: np.ndarray, checksums: np.ndarray
 ) -> str:
     """Hash ids, grids and the checksum of each image's rows, all (images,), to one text."""

@@ -4,6 +4,7 @@ import mmap
 import os
 import warnings
 from pathlib import Path
+from shlex import quote
 from typing import Self
 
 import numpy as np
@@ -33,8 +34,8 @@ class FeatureStore:
         if not self.path.is_file():
             raise FileNotFoundError(
                 f"{self.path} does not exist; make it from images with `make extract IMAGES=folder "
-                f"OUT={self.path}`, from .pth or .npz files with `make features SOURCE=folder "
-                "OUT=…`"
+                f"OUT={quote(str(self.path))}`, from .pth or .npz files with `make features "
+                "SOURCE=folder OUT=…`"
             )
         self.descriptor = os.open(self.path, os.O_RDONLY)
         try:

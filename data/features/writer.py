@@ -23,7 +23,7 @@ from data.features.manifest import (
     check_grid,
     check_resize,
     check_text,
-    fingerprint,
+    hash_index,
 )
 from data.io.atomic_files import check_output_file, synchronise, write_all, write_errors_naming
 from data.io.disk_space import require_room
@@ -136,7 +136,7 @@ class StoreWriter:
 
     def identity(self) -> dict[str, Any]:
         """What makes two unfinished files the same file."""
-        grids = fingerprint(self.image_ids, self.heights, self.widths, np.zeros(0))
+        grids = hash_index(self.image_ids, self.heights, self.widths, np.zeros(0))
         resize = None if self.resize is None else list(self.resize)
         return {**self.origin, "resize": resize, "grids": grids}
 
@@ -220,7 +220,7 @@ class StoreWriter:
             resize=self.resize,
             num_images=len(self.image_ids),
             num_cells=self.num_cells,
-            checksum=fingerprint(self.image_ids, self.heights, self.widths, checksums),
+            checksum=hash_index(self.image_ids, self.heights, self.widths, checksums),
         )
         with write_errors_naming(self.path):
             with h5py.File(self.partial, "r+", locking=False) as file:

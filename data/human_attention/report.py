@@ -40,13 +40,15 @@ def check_replaceable(summary: Path, checkpoints: Collection[Path]) -> None:
 def write_comparison(
     summary: Path, description: Mapping[str, Any], comparison: HumanComparison
 ) -> None:
-    """The summary, with what was compared and how, then the measures of every map."""
-    write_json(summary, {"kind": KIND, **description, **comparison.to_json()}, indent=1)
+    """The summary, with what was compared and how, and the measures of every map: both or none."""
+    content = {"kind": KIND, **description, **comparison.to_json()}
     rows = list(comparison.rows())
     with (
+        atomic_write(summary) as unfinished,  # gets its name last: where it is, the table is
         atomic_write(summary.with_suffix(".csv")) as temporary,
         open(temporary, "w", encoding="utf-8", newline="") as file,
     ):
+        write_json(unfinished, content, indent=1)
         table = csv.DictWriter(file, rows[0])
         table.writeheader()
         table.writerows(rows)

@@ -1,6 +1,7 @@
 """Files that are whole or absent: JSON in, JSON out, and writing through a temporary name."""
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -8,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+LONGEST_NAME = 255  # bytes of a file's name on common file systems
 Simplify = Callable[[dict[str, Any]], Any] | None
 
 
@@ -39,7 +41,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     check_output_file(path)
     make_parent(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    temporary = name_temporary(path)
     try:
         yield temporary
         synchronise(temporary)
@@ -53,6 +55,11 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):  # on a disk that became read-only
             temporary.unlink(missing_ok=True)
+
+
+def name_temporary(path: Path) -> Path:
+    """What `path` is called until it is complete, by this process."""
+    return path.with_name(f".{path.name}.{os.getpid()}.partial")
 
 
 @contextlib.contextmanager
@@ -78,6 +85,8 @@ def raise_unwritable(error: OSError | RuntimeError, path: Path) -> None:
 
 def check_output_file(path: Path, force: bool = True) -> None:
     """Raise when no file can be written to `path` or, without `force`, when one is there."""
+    if len(os.fsencode(name_temporary(path).name)) > LONGEST_NAME:
+        raise OSError(f"{path} cannot be written: its name is too long; give it a shorter one")
     check_parents(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name the file to write")
@@ -86,10 +95,15 @@ def check_output_file(path: Path, force: bool = True) -> None:
 
 
 def check_parents(path: Path) -> None:
-    """Raise when something that a path needs as a folder is a file."""
-    nearest = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
+    """Raise when the folder that is to hold a path, or `path` itself, may not be written to."""
+    places = [path] if path.is_dir() else path.absolute().parents
+    nearest = next(place for place in places if os.path.lexists(place))
     if not nearest.is_dir():
         raise NotADirectoryError(f"{path} cannot be written: {nearest} is a file, not a folder")
+    if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=True):
+        is_read_only = os.statvfs(nearest).f_flag & os.ST_RDONLY
+        reason = os.strerror(errno.EROFS if is_read_only else errno.EACCES)
+        raise PermissionError(f"{path} cannot be written: {reason}")
 
 
 def make_parent(path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from data.backbones.patch.descriptor import NUM_FEATURES
+from data.backbones.patch.descriptor import CELL, NUM_FEATURES
 from data.features.writer import StoreWriter
 from data.io.atomic_files import read_json, synchronise, write_json
 from data.io.locks import FileLock
@@ -50,12 +50,13 @@ def build_shapes(
         raise ValueError(f"seed is {seed}, expected 0 or more")
     if num_workers < 1:
         raise ValueError(f"num_workers is {num_workers}, expected at least 1")
-    root, sizes = Path(os.path.abspath(root)), sizes or Sizes()
+    # where a link points to: the folder is replaced by renaming, and the link is to stay
+    root, sizes = Path(os.path.realpath(root)), sizes or Sizes()
     pairs = [sizes.train, sizes.val, sizes.test]
     mark = {"version": VERSION, "seed": seed, "pairs": pairs, "human": sizes.human}
     if is_there(root, mark, force):
         return False
-    if Path.cwd().is_relative_to(root.resolve()):  # it is renamed when all is done
+    if Path.cwd().is_relative_to(root):  # it is renamed when all is done
         raise ValueError(f"{root} is the folder this runs in; name one inside it with data.root=…")
     with claim(root.parent / f".{root.name}.partial") as partial:
         fill(DataFolder(partial), seed, sizes, num_workers)
@@ -99,6 +100,8 @@ def claim(partial: Path) -> Iterator[Path]:
 def put_in_place(partial: Path, root: Path) -> None:
     """Rename the finished folder; an older one at `root` goes only then."""
     old = root.with_name(f".{root.name}.old")
+    if old.is_symlink():  # which rmtree leaves, and no folder is renamed to
+        old.unlink()
     shutil.rmtree(old, ignore_errors=True)
     if root.exists():
         os.rename(root, old)
@@ -150,7 +153,12 @@ def write_pictures(folder: DataFolder, split: str, asked: list[AskedScene], run:
         for each in asked
     ]
     with StoreWriter(
-        folder.store(split), sizes, NUM_FEATURES, source=f"shapes {split}", backbone="patch"
+        folder.store(split),
+        sizes,
+        NUM_FEATURES,
+        source=f"shapes {split}",
+        backbone="patch",
+        stride=CELL,
     ) as store:
         rows = tqdm(
             run(make_picture, jobs, CHUNK), desc=f"{split} images", total=len(jobs), unit="image"

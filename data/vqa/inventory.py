@@ -1,5 +1,7 @@
 """A user-defined folder: what it has, what it lacks, and what to run next."""
 
+from shlex import quote
+
 import numpy as np
 
 from data.features.reader import FeatureStore
@@ -104,10 +106,11 @@ def explain_store(folder: DataFolder, split: str, image_ids: np.ndarray) -> str:
         how = (
             f"put images into {images} and run make extract, or run make features "
             f"SOURCE=<folder of .pth or .npz files of {folder.layout.fill('{images}', split)}> "
-            f"OUT={store}"
+            f"OUT={quote(str(store))}"
         )
     else:
-        how = f"make extract IMAGES={images} OUT={store} BACKBONE=<name, listed in docs/data.md>"
+        paths = f"IMAGES={quote(str(images))} OUT={quote(str(store))}"
+        how = f"make extract {paths} BACKBONE=<name, listed in docs/data.md>"
         if absent:
             how = (
                 f"{images} lacks {len(absent):,} images, such as {absent[0]}: add them or remove "

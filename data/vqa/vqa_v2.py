@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from shlex import quote
 
 from data.io.archive import extract
 from data.io.download import download
@@ -91,7 +92,7 @@ def explain_features(root: Path) -> str:
     return f"""Features of VQA-v2 (the questions alone are there now), either
   download:  https://dl.fbaipublicfiles.com/grid-feats-vqa/R-50/R-50-features.tgz, unpack it into
              one folder per split, then for each of train2014, val2014, test2015
-               make features SOURCE=<folder> OUT={root}/features/<split>.h5
+               make features SOURCE=<folder> OUT={quote(str(root))}/features/<split>.h5
   or extract: images from http://images.cocodataset.org/zips/<split>.zip into
              {root}/images/<split>, then make extract
 Room: images about 13 + 6 + 13 GB (train2014, val2014, test2015); .pth files (float32) about

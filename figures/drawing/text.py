@@ -12,11 +12,15 @@ UNKNOWN = "□"  # for a character that the font lacks
 
 
 @functools.cache
-def load_font(bold: bool = False) -> FT2Font:
-    """The font that everything is written in."""
+def find_font(bold: bool) -> str:
+    """The file of the font that everything is written in."""
     weight = "bold" if bold else "normal"
-    path = font_manager.findfont(font_manager.FontProperties(family=FAMILY, weight=weight))
-    return font_manager.get_font(path)
+    return font_manager.findfont(font_manager.FontProperties(family=FAMILY, weight=weight))
+
+
+def load_font(bold: bool = False) -> FT2Font:
+    """The font, this thread's own: FreeType aborts the process when two threads share one."""
+    return font_manager.get_font(find_font(bold))  # which keeps one for each thread
 
 
 @functools.cache

@@ -66,11 +66,14 @@ def measure_samples(
 
 def name_values(names: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
     """The labels of the values to filter by, and of those to sort by."""
-    filters, measures = {"type": "answer type"}, {"divergence": "divergence between models"}
+    filters, measures = (
+        {"type": "answer type"},
+        {"divergence": "divergence between models, in bits"},
+    )
     for number, name in enumerate(names):
         filters[f"correct{number}"] = f"{name} is"
         filters[f"components{number}"] = f"K* of {name}"
-        measures[f"human{number}"] = f"{name}: divergence from people"
+        measures[f"human{number}"] = f"{name}: divergence from people, in bits"
     for number, name in enumerate(names):
         measures[f"components{number}"] = f"{name}: K*"
         measures[f"probability{number}"] = f"{name}: probability"

@@ -97,8 +97,9 @@ def write_filters(page: Page) -> str:
     """A select per filter, with the values that items have."""
     selects = ""
     for key, label in page.filters.items():
-        values = sorted({str(item.values[key]) for item in page.items if key in item.values})
-        options = "".join(f"<option>{html.escape(value)}</option>" for value in values)
+        values = {item.values[key] for item in page.items if key in item.values}
+        ordered = sorted(values, key=lambda value: (isinstance(value, str), value))
+        options = "".join(f"<option>{html.escape(str(value))}</option>" for value in ordered)
         selects += (
             f'<label>{html.escape(label)}<select name="{key}" data-key="{key}">'
             f'<option value="">any</option>{options}</select></label>'

@@ -17,7 +17,6 @@ from data.batching.batch import Batch
 from mcan.attention_arrays.layers import watch_layers, watch_question_pooling
 from mcan.evaluation.every_k import best_answers
 from mcan.evaluation.predict import answer_logits, attend, check_answers
-from mcan.evaluation.single_question import selection_lambda
 from mcan.evaluation.trained_model import TrainedModel
 from mcan.network.model import mask_words
 from mcan.runtime.distributed import World
@@ -96,7 +95,7 @@ def describe_candidates(
     trained: TrainedModel, question: Tensor, attended: AttentionOutput
 ) -> dict[str, Tensor]:
     """The mixture of every size k that K* was selected from, and the answer with each."""
-    candidates, lam = attended.candidates, selection_lambda(trained, attended)
+    candidates, lam = attended.candidates, trained.lam
     if candidates is None:
         return {}
     likelihood, mixture = candidates.log_likelihood, candidates.mixture

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from data.backbones.weights import fingerprint
+from data.backbones.weights import hash_weights
 from data.batching.device_copies import copy_ahead
 from data.batching.examples import build_examples
 from data.batching.loader import Loader
@@ -151,7 +151,7 @@ def describe_contents(reader: ArrayReader, asked: AskedQuestions) -> dict[str, A
     return {
         "version": VERSION,
         "checkpoint": str(trained.path.resolve()),
-        "weights": fingerprint(weights),
+        "weights": hash_weights(weights),
         "head": str(trained.options["name"]),
         "options": trained.options,
         "data": str(asked.folder.root.resolve()),

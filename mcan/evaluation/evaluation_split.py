@@ -13,10 +13,10 @@ from data.batching.examples import Examples, build_examples
 from data.batching.loader import Loader
 from data.batching.sampler import evaluation_batches, spread_rows
 from data.features.store_set import StoreSet, open_stores
-from data.human_attention.controls import derange
 from data.shapes.metadata import QuestionMetadata, read_question_metadata
 from data.text.word_lists import Words
 from data.vqa.data_folder import DataFolder
+from data.vqa.derangement import derange
 from data.vqa.questions import Annotation, Questions, keep_annotations, match_annotations
 from mcan.evaluation.trained_model import TrainedModel
 from mcan.runtime.distributed import World

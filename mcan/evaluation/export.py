@@ -11,7 +11,7 @@ from data.vqa.data_folder import DataFolder
 from data.vqa.results import check_results, write_results
 from mcan.evaluation.evaluation_split import EvaluationSplit
 from mcan.evaluation.predict import Predictions
-from mcan.evaluation.trained_model import TrainedModel
+from mcan.evaluation.trained_model import TrainedModel, join_names
 
 NUM_TEST = 447_793  # questions of VQA-v2's test2015, all of which the server wants
 
@@ -26,7 +26,7 @@ def check_ensemble(models: Sequence[TrainedModel]) -> None:
 def name_ensemble(models: Sequence[TrainedModel], name: str | None = None) -> str:
     """What result files are named after: the given name, or the models' runs."""
     if not name:
-        return "+".join(trained.name for trained in models)
+        return join_names([trained.name for trained in models])
     if "/" in name:
         raise ValueError(f"name is '{name}', but it becomes a part of a file's name: no slash")
     return name

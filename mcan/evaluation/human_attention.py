@@ -8,7 +8,6 @@ from tqdm import tqdm
 
 from data.features.store_set import StoreSet
 from data.human_attention.comparison import Attention, HumanComparison, compare_attention
-from data.human_attention.controls import derange
 from data.human_attention.map_arrays import (
     HumanMap,
     HumanMaps,
@@ -18,6 +17,7 @@ from data.human_attention.map_arrays import (
 )
 from data.human_attention.vqa_hat import MappedQuestion, find_answer_types, list_mapped_questions
 from data.vqa.data_folder import DataFolder
+from data.vqa.derangement import derange
 from data.vqa.questions import Questions
 from mcan.evaluation.attention_maps import map_attention
 from mcan.evaluation.evaluation_split import iterate_questions, open_features

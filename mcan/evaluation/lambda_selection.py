@@ -67,7 +67,7 @@ class LambdaTable:
         """(Q,): K* of each question under λ."""
         if (lam, k_max) not in self.selected:
             selected = self.candidates.select(lam, k_max).numpy()
-            self.selected[lam, k_max] = selected[self.order].astype(np.int8)  # a table of them
+            self.selected[lam, k_max] = selected[self.order].astype(np.int16)  # a table of them
         return self.selected[lam, k_max]
 
     def accuracy(self, lam: float, k_max: int) -> np.ndarray:

@@ -63,7 +63,7 @@ class ForwardPass:
     @property
     def lam(self) -> float | None:
         """The head's own λ; None where there is nothing to select."""
-        return selection_lambda(self.trained, self.attended)
+        return None if self.attended.candidates is None else self.trained.lam
 
     @property
     def k_max(self) -> int:
@@ -183,17 +183,16 @@ def split_question(question: str) -> list[str]:
     return words
 
 
-def selection_lambda(trained: TrainedModel, attended: AttentionOutput) -> float | None:
-    """The λ with which the model's head selects K; None where it does not."""
-    lam = getattr(trained.model.pool_image.head, "lam", None)
-    return None if attended.candidates is None else lam
-
-
 def rank_answers(
     trained: TrainedModel, question: Tensor, context: Tensor, num: int
 ) -> list[tuple[Prediction, ...]]:
     """The `num` likeliest answers to each question (b, output) with image contexts (b, H)."""
     logits = answer_logits(trained.model, question, context.contiguous())
+    if logits.isnan().any():
+        raise ValueError(
+            f"the answers of {trained.path} are NaN: its weights or the features of an image are "
+            "damaged; train it again, or look at its features with make verify-features"
+        )
     best = logits.topk(min(num, logits.shape[1]))
     words = trained.words.answers.words
     return [

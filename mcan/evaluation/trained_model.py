@@ -23,6 +23,8 @@ from mcan.network.architecture import infer_sizes, load_weights
 from mcan.network.model import MCAN, Sizes
 from mcan.runtime.settings import read_batch_size
 
+LONGEST = 120  # letters of the names of several models, which become a file's
+
 
 @dataclass(frozen=True)
 class TrainedModel:
@@ -44,6 +46,11 @@ class TrainedModel:
     def head_name(self) -> str:
         """What figures and reports call its attention."""
         return name_variant(**self.options)
+
+    @property
+    def lam(self) -> float | None:
+        """The λ with which its head selects K; None where it does not."""
+        return getattr(self.model.pool_image.head, "lam", None)
 
     def check_features(self, stores: StoreSet) -> None:
         """Raise when features of this width or backbone are not what the model was trained on.
@@ -151,6 +158,12 @@ def name_models(models: Sequence[TrainedModel]) -> list[str]:
     if len(set(names)) < len(names):  # runs of one name in different folders
         return [str(model.path) for model in models]
     return names
+
+
+def join_names(names: Sequence[str]) -> str:
+    """One name for several models, cut where a file could not be called that."""
+    name = "+".join(names)
+    return name if len(name) <= LONGEST or len(names) == 1 else f"{name[:LONGEST]}+{len(names)}"
 
 
 def label_models(models: Sequence[TrainedModel]) -> list[str]:

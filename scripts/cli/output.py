@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from data.io.atomic_files import check_output_file, check_parents
-from mcan.evaluation.trained_model import TrainedModel, name_models
-
-LONGEST = 120  # letters of a file name
+from mcan.evaluation.trained_model import TrainedModel, join_names, name_models
 
 
 def choose_output(output: str | None, default: Path) -> Path:
@@ -20,15 +18,13 @@ def place_beside(models: Sequence[TrainedModel], runs: str, kind: str, suffix: s
     """Where output about models goes: beside a single checkpoint, or <runs>/<kind>/<names>."""
     if len(models) == 1:
         return models[0].path.parent / f"{kind}{suffix}"
-    name = "+".join(name_models(models)).replace("/", "-")
-    if len(name) > LONGEST:
-        name = f"{name[:LONGEST]}+{len(models)}"
+    name = join_names(name_models(models)).replace("/", "-")
     return Path(runs) / kind / f"{name}{suffix}"
 
 
 def choose_files(output: str | None, default: Path, names: Sequence[str]) -> list[Path]:
     """The files of these names in the folder that is named, else in the default one."""
-    folder = choose_output(output, default)
+    folder = Path(output) if output else default
     files = [folder / name for name in names]
     for path in files:
         check_output_file(path)

@@ -43,7 +43,7 @@ def main(settings: Demo) -> None:
         weights=settings.weights,
         precision=settings.runtime.precision,
     )
-    first = models.get(models.names[0]).trained
+    first = models.get(models.names[0]).trained if named else open_first(models)
     # Gradio reads these when it is imported. Uploads lie in a folder of this server alone, which
     # is removed with it: Gradio's own would be shared by all users of a machine.
     os.environ.update(NO_TELEMETRY)
@@ -59,6 +59,17 @@ def main(settings: Demo) -> None:
         address = f"http://{HOST}:{port.getsockname()[1]}/" + (f"?token={token}" if token else "")
         print(f"open {address} in a browser; Ctrl-C ends", flush=True)
         serve(app, port)
+
+
+def open_first(models: ModelList) -> TrainedModel:
+    """The first run's model that can be loaded; the page offers none of those before it."""
+    for name in models.names:
+        try:
+            return models.get(name).trained
+        except (ValueError, OSError) as error:
+            print(f"not offered: {' '.join(str(error).split())}", flush=True)
+            models.leave_out(name)
+    raise ValueError("none of the runs can be loaded; `make train` makes one")
 
 
 def choose_token(setting: str) -> str | None:

@@ -31,7 +31,8 @@ class ModelList:
         weights: str | None = None,
         precision: Precision = "auto",
     ) -> None:
-        self.checkpoints, self.device, self.changed = checkpoints, device, changed
+        self.checkpoints, self.device, self.changed = dict(checkpoints), device, changed
+        self.several = len(checkpoints) > 1
         self.weights, self.precision = weights, precision
         self.load_once = functools.lru_cache(MOST_LOADED)(self.load)
         self.lock = threading.Lock()  # one model is loaded at a time
@@ -46,10 +47,13 @@ class ModelList:
         with self.lock:
             return self.load_once(self.checkpoints[name])
 
+    def leave_out(self, name: str) -> None:
+        """Offer a model no longer."""
+        del self.checkpoints[name]
+
     def load(self, path: Path) -> SingleQuestionModel:
         """The model of a checkpoint; an only model must have every option that is changed."""
-        several = len(self.checkpoints) > 1
-        trained = load_trained(path, self.device, self.changed, only_known=several)
+        trained = load_trained(path, self.device, self.changed, only_known=self.several)
         has_weights = trained.manifest.backbone.lower() != "patch"
         weights = self.weights if has_weights else None
         return open_with_backbone(trained, weights=weights, precision=self.precision)

@@ -61,4 +61,5 @@ def start_session(
         raise ValueError("There is no model yet: choose one.")
     picture = read_upload(path)
     forward = models.get(run).run(picture, question)
+    forward.answer()  # raises where the network's answers are NaN
     return Session(forward, to_photo(picture, PAGE_SIDE), to_photo(picture, FIGURE_SIDE))

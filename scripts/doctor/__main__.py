@@ -77,7 +77,7 @@ def examine(settings: Doctor) -> Iterator[Finding]:
             step = count_step(settings, dataset)
             yield check_memory(machine, step.memory_bytes)
             if not runtime.compile:
-                share = -(-settings.optim.batch_size // (settings.gpus * runtime.micro_batches))
+                share = -(-settings.optim.batch_size // settings.gpus)
                 dtype = choose_dtype(runtime.precision, META)
                 yield from check_launches(machine, step, share, dtype)
         yield from check_disks(settings, dataset)

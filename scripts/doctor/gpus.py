@@ -118,8 +118,13 @@ def check_launches(
     machine: Machine, step: Cost, num_questions: int, dtype: torch.dtype
 ) -> Iterator[Finding]:
     """Whether a process's share of a batch is too small to keep its GPU busy."""
-    for name in sorted({find_gpu(device.name) or OTHER_GPU for device in machine.devices}):
-        busy, launching = Assumptions().time_kernels(step, GPUS[name], dtype)
+    gpus = {}
+    for device in machine.devices:
+        name = find_gpu(device.name)
+        unknown = f"{device.name} (not in make cost's table, so counted as {OTHER_GPU})"
+        gpus[name or unknown] = GPUS[name or OTHER_GPU]
+    for name, gpu in sorted(gpus.items()):
+        busy, launching = Assumptions().time_kernels(step, gpu, dtype)
         if launching > busy:
             yield warning(
                 f"a step of {num_questions} questions per process computes for about "

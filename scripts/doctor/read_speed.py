@@ -7,6 +7,7 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from shlex import quote
 
 import numpy as np
 
@@ -36,8 +37,8 @@ def check_read_speed(
             yield problem(
                 f"{store.path}: {len(damaged)} of the images that were read do not match their "
                 f"checksums, such as {damaged[0]}",
-                f"copy or make the store again; make verify-features STORE={store.path} checks all "
-                f"of it",
+                "copy or make the store again; make verify-features "
+                f"STORE={quote(str(store.path))} checks all of it",
             )
         elif source == "disk":
             yield check_rate(store, rate, num_questions)

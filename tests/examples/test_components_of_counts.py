@@ -45,6 +45,21 @@ def test_components_that_follow_the_counts_are_seen_to_do_so(counting, monkeypat
     assert lines["10% of the gain"] == ["1.00", "1.00", "2.00", "3.50", "–", "1.00"]
 
 
+def test_a_correlation_with_what_never_changes_is_a_dash():
+    counts = np.array([1, 2, 3])
+    assert components_of_counts.correlate(np.ones(3), counts, 4) == "–"
+    assert components_of_counts.correlate(counts, counts, 1) == "–"
+
+
+@pytest.mark.parametrize("name", ["nothing.h5", "annotations.json", "without.h5"])
+def test_what_is_no_file_of_arrays_is_one_sentence(tmp_path, monkeypatch, name):
+    (tmp_path / "annotations.json").write_text("{}", encoding="utf-8")
+    h5py.File(tmp_path / "without.h5", "w").close()
+    monkeypatch.setattr(sys, "argv", ["…", str(tmp_path / name), str(tmp_path)])
+    with pytest.raises(SystemExit, match=rf"error: .*{name} is no file of make attention with"):
+        components_of_counts.main()
+
+
 def test_every_rule_is_a_description_length():
     log_likelihood = np.random.default_rng(0).normal(size=(50, 4)).cumsum(1)
     found = components_of_counts.select_by_every_rule(log_likelihood)

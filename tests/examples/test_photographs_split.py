@@ -59,6 +59,22 @@ def test_the_folder_has_the_questions_their_answers_and_links_to_the_photographs
     assert {path.read_bytes() for path in made.glob("images/*/*.jpg")} == {b"a photograph"}
 
 
+def test_after_an_interruption_the_same_command_makes_the_folder(vqa_v2, tmp_path, monkeypatch):
+    made = tmp_path / "photographs"
+    monkeypatch.setattr(sys, "argv", ["photographs_split", str(vqa_v2), str(made)])
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(photographs_split, "link_images", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            photographs_split.main()
+    assert not made.exists()
+    photographs_split.main()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["photographs", "vqa_v2"]
+
+
+def interrupt(*arguments):
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize(
     ("target", "message"),
     [("vqa_v2", "vqa_v2 is there already"), ("new", "annotations.json; make data DATA=vqa_v2")],

@@ -54,7 +54,7 @@ def test_a_figure_shows_answer_probability_accuracy_divergence_and_peoples_answe
         assert panel.notes == (
             f"{answer}, {show_percent(sample.prediction.probability)}",
             f"accuracy {100 * score_answer(answer, annotation.answers):.0f} %",
-            f"JS divergence {split.divergence(sample):.2f}",
+            f"JS divergence {split.divergence(sample):.2f} bits",
         )
     for answer in annotation.answers:
         assert f"{answer} ({annotation.answers.count(answer)})" in content.caption[0]

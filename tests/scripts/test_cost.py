@@ -35,6 +35,18 @@ def test_what_is_printed_is_what_the_file_holds(tmp_path):
         assert all(f"{hours:.1f} {limit}" in printed for hours, limit in row.values())
 
 
+def test_an_output_that_cannot_be_written_is_rejected_before_anything_is_counted(tmp_path):
+    (tmp_path / "page.md").write_text("no block\n")
+    for setting, message in {
+        f"output={tmp_path}": "is a folder; name the file to write",
+        f"document={tmp_path}": "is a folder; name the file to write",
+        f"document={tmp_path / 'page.md'}": "page.md needs one block between",
+    }.items():
+        code, printed, error = cost("gpus=[1]", setting)
+        assert (code, printed) == (2, "")
+        assert message in error
+
+
 def test_settings_reach_the_count(tmp_path):
     def written(*overrides):
         output = tmp_path / f"{len(list(tmp_path.iterdir()))}.json"

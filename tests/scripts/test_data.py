@@ -1,5 +1,7 @@
 """The command that makes, downloads and checks datasets."""
 
+import shlex
+
 import pytest
 
 from data.text.answer_list import DEFAULT_COUNTS, AnswerList
@@ -7,6 +9,7 @@ from data.vqa.layout import LAYOUTS
 from scripts import data
 from tests.data.io.loopback import Site, serve
 from tests.data.sample_folder import add_images, fill_folder
+from tests.data.vqa.test_inventory import write_stores
 from tests.data.vqa.test_vqa_v2 import publish
 from tests.small_models import run_here
 from tests.small_runs import compose
@@ -48,6 +51,21 @@ def test_custom_folder_is_checked_and_the_next_step_named(tmp_path):
     assert "built 9 question words and 2 answers" in shown
     assert "make extract" in shown
     assert folder.vocabulary.is_file()
+
+
+def test_a_folder_of_any_name_is_in_commands_that_the_shell_reads(tmp_path):
+    root = tmp_path / "my data (1)"
+    folder = fill_folder(root)
+    add_images(folder, "train", range(1000, 1020))
+    _, shown, _ = run("data=custom", f"data.root={root}")
+    (line,) = (line for line in shown.splitlines() if "make extract IMAGES=" in line)
+    words = shlex.split(line.partition("; ")[2])
+    assert words[2:4] == [f"IMAGES={folder.image_folder('train')}", f"OUT={folder.store('train')}"]
+    write_stores(folder)
+    _, shown, _ = run("data=custom", f"data.root={root}")
+    *_, arguments = shlex.split(shown.splitlines()[-1])
+    words = shlex.split(arguments.removeprefix("ARGS="))  # make gives it to a shell once more
+    assert words == ["experiment=photos", f"data.root={root}"]
 
 
 def test_answers_of_ones_own_are_those_that_training_asks_for(tmp_path):

@@ -3,6 +3,7 @@
 import os
 import shutil
 import warnings
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -333,16 +334,21 @@ def test_compilation_is_advised_where_launches_take_longer_than_the_work():
     assert finding.level == "WARNING"
     assert "a step of 8 questions per process" in finding.text
     assert "14.0 ms to launch its 2,800 kernels" in finding.text
+    assert "ms on the A100 80 GB but takes" in finding.text
     assert "runtime.compile=true" in finding.advice
+    (finding,) = check_launches(replace(machine, devices=(A6000,)), share, 8, BF16)
+    assert "ms on the A6000 (not in make cost's table, so counted as A100 80 GB)" in finding.text
 
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_the_doctor_counts_a_runs_own_kernels(folder, monkeypatch, compiled):
     stand_in(monkeypatch, ["NVIDIA A100-SXM4-80GB"], [8])
-    words = ["runtime.device=null", f"runtime.compile={compiled}"]
+    words = ["runtime.device=null", f"runtime.compile={compiled}", "optim.batch_size=6"]
+    words += ["runtime.micro_batches=2"]
     monkeypatch.setattr(doctor, "check_compilation", lambda device: [])
     _, printed = examine(folder, *words)
     assert ("to launch its" in printed) == (not compiled)
+    assert ("a step of 6 questions per process" in printed) == (not compiled)
 
 
 def test_versions_are_compared_with_the_pinned_ones(tmp_path):

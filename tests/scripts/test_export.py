@@ -2,14 +2,19 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
+from data.io.atomic_files import check_output_file
 from data.vqa.data_folder import DataFolder
 from data.vqa.questions import load_questions
-from data.vqa.results import load_results
+from data.vqa.results import load_results, result_name
+from mcan.evaluation.export import name_ensemble
+from mcan.evaluation.trained_model import load_trained
 from scripts import evaluate, export
 from tests.small_models import run_here
+from tests.small_runs import ALONE
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
 
@@ -91,6 +96,16 @@ def test_an_ensemble_answers_together_and_is_named_after_its_runs(
     alone = load_results(exported[0] / TEST.format("peaky"))
     assert together.keys() == alone.keys()
     assert together != alone
+
+
+def test_the_names_of_many_runs_make_a_file_name_that_can_be_written(peaky_run, tmp_path):
+    trained = load_trained(peaky_run / "best.pt", ALONE.device)
+    name = "vqa_v2-multimodal-seed{}-paper-batch_size_128-model_large"
+    models = [replace(trained, name=name.format(number)) for number in range(5)]
+    shortened = name_ensemble(models)
+    assert shortened.startswith(f"{models[0].name}+{models[1].name}"[:100])
+    check_output_file(tmp_path / result_name("test-dev", shortened))
+    assert name_ensemble(models[:1]) == models[0].name
 
 
 def test_an_option_changes_in_the_heads_of_an_ensemble_that_have_it(

@@ -75,6 +75,7 @@ def test_items_have_answer_type_components_correctness_and_divergence(page, data
     with_people = [each["human0"] for each in values.values() if "human0" in each]
     assert 0 < len(with_people) < len(values)
     assert all(0 <= each <= 1 for each in with_people)
+    assert "multimodal: divergence from people, in bits</option>" in page
 
 
 def test_an_earlier_gallery_is_replaced_and_nothing_else(run, tmp_path):
@@ -89,6 +90,14 @@ def test_an_earlier_gallery_is_replaced_and_nothing_else(run, tmp_path):
     assert code == 2
     assert "is not a gallery" in error
     assert (tmp_path / "page.html").read_text() == "mine"
+
+
+def test_a_folder_in_place_of_the_page_is_rejected_before_the_data_is_opened(run, tmp_path):
+    code, _, error = make(
+        run, "checkpoints=[multimodal]", f"output={tmp_path}", "data.root=nowhere"
+    )
+    assert code == 2
+    assert f"{tmp_path} is a folder; name the file to write" in error
 
 
 def test_another_seed_shows_other_questions(run, tmp_path):

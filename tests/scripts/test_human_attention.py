@@ -202,6 +202,11 @@ def test_a_mistake_in_the_data_is_one_sentence_and_writes_nothing(spoil, runs, c
     assert not output.exists()
 
 
+def test_one_split_is_asked_for_before_a_model_is_loaded():
+    error = read_error(human_attention.main, "checkpoints=[nothing]", "split=train+val")
+    assert "split is train+val, but people's maps are of one split; name one" in error
+
+
 def test_what_is_not_its_own_is_never_overwritten(runs, tmp_path):
     discrete, other = f"checkpoints=[{runs}/discrete]", f"checkpoints=[{runs}/unimodal]"
     (tmp_path / "file").write_text("mine")

@@ -40,7 +40,7 @@ def run(arguments):
 
 def reject(arguments):
     """The sentence with which the command rejects its arguments; the files are as before."""
-    folder = arguments["questions"].parent
+    folder = arguments["results"].parent
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     error = read_error(score.main, *list_words(arguments), quiet=[])
     assert before == {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
@@ -139,6 +139,11 @@ def test_an_output_that_is_read_or_cannot_be_a_file_is_rejected(
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path)
     assert message in reject({**arguments, "output": tmp_path / output})
+
+
+def test_an_output_that_cannot_be_a_file_is_rejected_before_anything_is_read(arguments, tmp_path):
+    arguments["questions"].unlink()
+    assert f"{tmp_path} is a folder" in reject({**arguments, "output": tmp_path})
 
 
 @pytest.mark.real

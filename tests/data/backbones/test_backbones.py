@@ -19,7 +19,7 @@ from data.backbones.resnet import (
     load_weights,
     official_name,
 )
-from data.backbones.weights import fetch_weights, file_key, fingerprint
+from data.backbones.weights import fetch_weights, file_key, hash_weights
 from data.io.images import read_image
 from tests.data.backbones.sample_networks import (
     LAYOUTS,
@@ -290,8 +290,8 @@ def test_weights_downloaded_before_are_not_downloaded_again(tmp_path):
 def test_the_fingerprint_changes_with_any_weight(r50_state):
     state = {n: r50_state[n] for n in list(r50_state)[:10]}
     changed = {**state, list(state)[3]: state[list(state)[3]] + 1e-6}
-    assert fingerprint(state) == fingerprint(dict(reversed(state.items())))
-    assert fingerprint(state) != fingerprint(changed)
+    assert hash_weights(state) == hash_weights(dict(reversed(state.items())))
+    assert hash_weights(state) != hash_weights(changed)
 
 
 def test_patch_is_a_backbone_like_the_others():

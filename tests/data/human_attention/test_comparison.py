@@ -7,10 +7,12 @@ import pytest
 
 from data.human_attention.agreement import Agreement
 from data.human_attention.comparison import Attention, HumanComparison, compare_attention, dump
-from data.human_attention.controls import derange, make_even
+from data.human_attention.controls import make_even
 from data.human_attention.human_reference import HumanReference, next_of_same
 from data.human_attention.map_arrays import HumanMaps, MappedQuestions, spread_map, stack_maps
 from data.human_attention.measures import jensen_shannon
+from data.human_attention.report import write_comparison
+from data.vqa.derangement import derange
 
 NUM_QUESTIONS, NUM_ANNOTATORS = 40, 3
 
@@ -195,6 +197,16 @@ def test_there_is_a_row_for_every_map_and_model(comparison: HumanComparison) -> 
     summary = comparison.to_json()
     assert (summary["questions"], summary["images"], summary["maps"]) == (40, 20, 119)
     assert summary["black_maps_left_out"] == 1
+
+
+def test_there_is_no_summary_unless_its_table_is_there(comparison, tmp_path) -> None:
+    (tmp_path / "val.csv").mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_comparison(tmp_path / "val.json", {}, comparison)
+    assert [path.name for path in tmp_path.iterdir()] == ["val.csv"]
+    (tmp_path / "val.csv").rmdir()
+    write_comparison(tmp_path / "val.json", {}, comparison)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["val.csv", "val.json"]
 
 
 def test_maps_of_a_single_image_are_rejected() -> None:

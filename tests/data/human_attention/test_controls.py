@@ -1,4 +1,4 @@
-"""The controls: another question's map, a blur that keeps the mass, the mean of other images."""
+"""The controls: a blur that keeps the mass, the mean of other images."""
 
 import numpy as np
 import pytest
@@ -6,30 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.ndimage import gaussian_filter
 
-from data.human_attention.controls import average_other_images, blur, derange, make_even
-
-
-@given(st.lists(st.integers(0, 6), min_size=2, max_size=30), st.integers(0, 5))
-def test_every_question_gets_another_one_of_another_image_where_that_can_be(
-    image_ids: list[int], seed: int
-) -> None:
-    images = np.array(image_ids)
-    partners = derange(images, seed)
-    assert sorted(partners) == list(range(len(images)))
-    assert (partners != np.arange(len(images))).all()
-    if np.unique(images, return_counts=True)[1].max() <= len(images) / 2:
-        assert (images[partners] != images).all()
-    np.testing.assert_array_equal(partners, derange(images, seed))
-
-
-def test_the_seed_decides_which_question() -> None:
-    images = np.arange(50)
-    assert (derange(images, 0) != derange(images, 1)).any()
-
-
-def test_a_single_question_has_no_other() -> None:
-    with pytest.raises(ValueError, match="at least two questions, found 1"):
-        derange(np.array([7]))
+from data.human_attention.controls import average_other_images, blur, make_even
 
 
 @given(st.integers(1, 9), st.integers(1, 9), st.floats(0.1, 5), st.integers(0, 99))

@@ -55,6 +55,7 @@ def test_official_loaders_read_every_split(folder: DataFolder) -> None:
                 height, width = store.size(image_id)
                 with Image.open(folder.images(split, image_id)) as image:
                     assert image.size == (24 * width, 24 * height)
+            assert store.manifest.stride == 24
     assert sizes == {"train": 1000, "val": 300, "test": 80, "test-dev": 20}
     test, part = (set(folder.read_questions(name).ids.tolist()) for name in ("test", "test-dev"))
     assert part < test
@@ -130,6 +131,18 @@ def test_second_build_does_nothing_and_another_seed_is_rejected_until_forced(
     assert build_shapes(root, seed=1, sizes=TINY, num_workers=1, force=True)
     assert read_json(root / "shapes.json")["seed"] == 1
     assert [path.name for path in tmp_path.iterdir()] == ["shapes"]
+
+
+def test_a_link_to_the_folder_stays_and_the_dataset_goes_where_it_points(tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    root = tmp_path / "shapes"
+    for link in (root, tmp_path / ".scratch.old"):  # the latter is where a link was renamed to
+        link.symlink_to(tmp_path / "scratch")
+    assert build_shapes(root, sizes=TINY, num_workers=1)
+    assert build_shapes(root, seed=1, sizes=TINY, num_workers=1, force=True)
+    assert root.is_symlink()
+    assert read_json(tmp_path / "scratch" / "shapes.json")["seed"] == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["scratch", "shapes"]
 
 
 def test_a_folder_with_other_files_is_left_alone_even_when_forced(tmp_path: Path) -> None:

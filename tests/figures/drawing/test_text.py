@@ -1,10 +1,21 @@
 """Text that fits and that the font can draw."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from figures.drawing.text import UNKNOWN, cut, known_characters, measure, printable, wrap
+from figures.drawing.text import (
+    UNKNOWN,
+    cut,
+    known_characters,
+    load_font,
+    measure,
+    printable,
+    wrap,
+)
 from tests.figures.drawing.sample_panels import NASTY
 
 
@@ -48,3 +59,23 @@ def test_a_cut_text_fits_and_begins_alike(text):
     cut_text = cut(text, 60, 8.0, False)
     assert measure(cut_text, 8.0) <= 60
     assert text.startswith(cut_text.removesuffix("…"))
+
+
+def test_threads_that_measure_at_once_share_no_font():
+    texts = [("0.50", 11.0, False), ("a much longer heading in bold", 7.0, True)]
+    widths = [measure(*text) for text in texts]
+    start = threading.Barrier(2)
+
+    def visit(text):
+        start.wait(10)
+        fonts = load_font(), load_font(True)
+        start.wait(10)  # both are held, so none can be made where the other was
+        return fonts
+
+    def measure_often(text):
+        return {measure(*text) for _ in range(300)}
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(visit, texts)
+        assert not {*map(id, first)} & {*map(id, second)}
+        assert list(pool.map(measure_often, texts)) == [{width} for width in widths]

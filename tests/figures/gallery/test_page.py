@@ -120,6 +120,16 @@ def test_an_item_carries_the_values_that_it_is_filtered_by(read):
     assert json.loads(read.items["q2"]["values"]) == make_item(2, "").values
 
 
+def test_numbers_to_filter_by_are_offered_in_their_order():
+    items = [make_item(number, "?", components1=number) for number in (10, 2, 1)]
+    items[0].values["type"] = "yes/no"
+    labels = {"components1": "K*", "type": "answer type"}
+    photos = {7: embed_photo(make_photo(), 64)}
+    page = write_page(Page("t", "s", items, photos, labels, {}))
+    assert "<option>1</option><option>2</option><option>10</option></select>" in page
+    assert page.count("<option>yes/no</option>") == 1
+
+
 def test_a_photo_is_embedded_once_and_keeps_its_shape(page, read):
     assert page.count("background-image:url") == 1
     uri = re.search(r"\.p7\{background-image:url\((.*?)\)\}", page)[1]

@@ -50,6 +50,12 @@ def select_by_hand(candidates, row, lam, k_max):
     return min(range(1, k_max + 1), key=lambda k: -2 * likelihoods[k - 1] + lam * k)
 
 
+def test_a_model_may_have_more_than_a_hundred_components():
+    candidates, annotations = make_up(count=12, k_max=130)
+    table = LambdaTable(candidates, annotations, WORDS, [0.0])
+    assert table.select(0.0, 130).tolist() == [130] * 12  # without a penalty the most are best
+
+
 @pytest.fixture(scope="module")
 def made_up():
     candidates, annotations = make_up()

@@ -44,6 +44,13 @@ def forward(model, picture):
     return model.run(picture, QUESTION)
 
 
+def test_a_network_whose_weights_are_nan_is_named(peaky_run, picture):
+    broken = open_model(peaky_run)
+    broken.trained.model.classify.bias.data.fill_(torch.nan)
+    with pytest.raises(ValueError, match=r"the answers of .*best\.pt are NaN: its weights or"):
+        broken.run(picture, QUESTION).answer()
+
+
 def test_a_question_of_the_dataset_gets_the_answer_that_evaluation_gives(model, small_dataset):
     folder = DataFolder(small_dataset)
     questions = load_questions([folder.questions("val")])

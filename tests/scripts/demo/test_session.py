@@ -91,6 +91,13 @@ def test_a_missing_picture_or_question_is_reported_before_a_model_is_loaded(phot
             start_session(empty, photo, question, "peaky")
 
 
+def test_a_network_whose_answers_are_nan_is_named_when_it_is_asked(peaky_run, photo):
+    models = ModelList({"peaky": peaky_run / "best.pt"}, ALONE.device, changed={})
+    models.get("peaky").trained.model.classify.bias.data.fill_(np.nan)
+    with pytest.raises(ValueError, match="are NaN"):
+        start_session(models, photo, QUESTION, "peaky")
+
+
 def test_another_k_or_lambda_needs_no_forward_pass(session):
     model = session.forward.trained.model
     hook = model.project_features.register_forward_hook(lambda *_: pytest.fail("another pass"))
@@ -191,6 +198,29 @@ def test_without_a_name_every_run_is_offered_and_options_go_to_the_heads_that_ha
     assert list(named) == ["discrete"]
     with pytest.raises(ValueError, match=r"attention\.lam is not an option of the discrete head"):
         ModelList(named, ALONE.device, changed={"lam": 0.25}).get("discrete")
+
+
+def test_the_page_opens_with_the_first_run_that_can_be_loaded_and_names_those_before_it(
+    multimodal_run, discrete_run, tmp_path, capsys
+):
+    for name, content in {
+        "a": b"broken",
+        "b": (discrete_run / "best.pt").read_bytes(),
+        "c": (multimodal_run / "best.pt").read_bytes(),
+    }.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "best.pt").write_bytes(content)
+    models = ModelList(find_checkpoints([], tmp_path), ALONE.device, changed={"lam": 0.25})
+    assert demo.open_first(models).head_name == "discrete"
+    assert models.names == ["b", "c"]
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("not offered: ")
+    assert str(tmp_path / "a" / "best.pt") in line
+    for name in ("b", "c"):
+        (tmp_path / name / "best.pt").write_bytes(b"broken")
+    models = ModelList(find_checkpoints([], tmp_path), ALONE.device, changed={})
+    with pytest.raises(ValueError, match="none of the runs can be loaded"):
+        demo.open_first(models)
 
 
 def test_checkpoints_of_one_name_are_listed_by_their_paths(multimodal_run, tmp_path):
