@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 Count = Annotated[int, ">= 1"]
 CountOrZero = Annotated[int, ">= 0"]
+Folds = Annotated[int, ">= 2"]  # of a cross-validation
 Seed = Annotated[int, ">= 0 and < 2^63"]
 Positive = Annotated[float, "> 0"]
 NotNegative = Annotated[float, ">= 0"]

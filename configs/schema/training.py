@@ -7,6 +7,7 @@ from configs.schema.groups import DataRoot, LambdaGrid, Launcher
 from configs.schema.kinds import (
     Count,
     CountOrZero,
+    Folds,
     NotNegative,
     Options,
     Positive,
@@ -58,7 +59,7 @@ class SweepOptions:
 
     name: str
     over: list[str]
-    folds: Count
+    folds: Folds
     grid: LambdaGrid
     parallel: Literal["auto"] | Count
     wait: bool

@@ -39,7 +39,7 @@ MISTAKES = [
      "files/words.pt was made with another vocabulary"),
     ("select_lambda", "checkpoint={discrete}",
      "was trained with discrete attention, which has no λ to select"),
-    ("select_lambda", "checkpoint={peaky} folds=1", "folds is 1, expected 2 to 12"),
+    ("select_lambda", "checkpoint={peaky} folds=1", "folds must be a whole number >= 2, not 1"),
     ("select_lambda", "checkpoint={peaky} folds=13", "folds is 13, expected 2 to 12"),
     ("select_lambda", "checkpoint={peaky} grid.low=0", "expected 0 < low"),
     ("select_lambda", "checkpoint={peaky} grid.low=60", "expected 0 < low"),

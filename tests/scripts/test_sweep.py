@@ -108,6 +108,7 @@ def test_a_sweep_may_grow_but_a_job_keeps_its_settings(tmp_path):
         (["--config-name=train", "seed=1,2"], "no flag --config-name=train"),
         (["--multi", "--run", "seed=1,2"], "no flag --run"),
         (["seed=1,2", "sweep.wait=false"], "sweep.wait=false needs LAUNCHER=slurm"),
+        (["seed=1,2", "sweep.folds=1"], "sweep.folds must be a whole number >= 2, not 1"),
         (["seed=1,2", "sweep.parallel=0"], "sweep.parallel must be one of auto or a whole number"),
         (["data=custom", "data.root=/no/where", "seed=1,2"], "there is no data in /no/where"),
     ],
