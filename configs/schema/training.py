@@ -112,6 +112,12 @@ class Paper:
     figures: CountOrZero
     runs: str
 
+    def __post_init__(self) -> None:
+        for name, given in (("seeds", self.seeds), ("heads", self.heads)):
+            if len(set(given)) < len(given):
+                shown = ",".join(map(str, given))
+                raise ValueError(f"{name}=[{shown}] has an entry twice; name each once")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Soak:
