@@ -108,7 +108,7 @@ def write_results(
     for result in results:
         cells = as_cells(result.row, k_max, types)
         if result.lam is None:
-            cells = {**cells, "lam": "", "k_max": "", "collapsed_share": ""}
+            cells = {key: cells[key] for key in cells if key.startswith("accuracy")}
         lines.append({**start_line(result.job, states), "seed": result.seed, **cells})
     done = {result.job.name for result in results}
     lines += [start_line(job, states) for job in plan.jobs if job.name not in done]

@@ -14,13 +14,14 @@ import pytest
 from PIL import Image
 from tensorboard.backend.event_processing.event_multiplexer import EventMultiplexer
 
+from mcan.evaluation.lambda_selection import Row
 from scripts import select_lambda, sweep_report
 from scripts.sweep.command_line import expand, name_job, take_lambda
 from scripts.sweep.heat_map import draw_heat_map
 from scripts.sweep.job import is_of_any_command
 from scripts.sweep.plan import Plan, load_plan, merge
 from scripts.sweep.report import describe_best
-from scripts.sweep.results import Cell, choose_best
+from scripts.sweep.results import Cell, Result, choose_best, write_results
 from scripts.sweep.states import FAILED, write_record
 from tests.scripts.mistakes import assert_one_sentence
 from tests.small_models import listing, run_here
@@ -256,6 +257,22 @@ def test_a_third_start_would_try_the_failed_jobs_alone_and_the_report_needs_no_s
     assert "2 of 4 runs are done" in told
     assert "failed: peak_1e+30-seed_1: error: " in told
     assert_one_sentence(sweep_report.main, [f"sweep={folder.parent}"], "it holds no sweep.json")
+
+
+def test_a_model_without_lambda_has_accuracies_in_the_csv_and_nothing_of_lambda(tmp_path):
+    jobs = expand(["attention=discrete,multimodal"])
+    rows = [
+        Row(0, 0.0, 60.0, {"other": 60.0}, [], 0.0),
+        Row(2, 0.5, 61.0, {"other": 61.0}, [75.0, 25.0], 0.1),
+    ]
+    results = [Result(job, 1, row, None) for job, row in zip(jobs, rows, strict=True)]
+    states = {job.name: "done" for job in jobs}
+    write_results(Plan(tmp_path, jobs, [0.5], 5, 1), results, states, tmp_path / "a.csv")
+    with open(tmp_path / "a.csv", newline="", encoding="utf-8") as file:
+        discrete, multimodal = csv.DictReader(file)
+    empty = {name for name, cell in discrete.items() if not cell}
+    assert empty == {"k_max", "lam", "share K*=1", "share K*=2", "collapsed_share"}
+    assert all(multimodal.values())
 
 
 def test_the_best_setting_has_the_most_seeds_the_highest_mean_and_the_fewest_components():
