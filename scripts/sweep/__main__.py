@@ -4,6 +4,7 @@ python -m scripts.sweep attention.k_max=2,3,4,6 seed=1,2
 """
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -79,8 +80,8 @@ def sweep(plan: Plan, settings: Sweep) -> int:
             gpus = [] if settings.runtime.device == "cpu" else list_gpus()
             code = run_here(plan, left, share_gpus(settings.sweep.parallel, gpus, plan.gpus))
     if left and not settings.sweep.wait:
-        told = f'make sweep-report ARGS="sweep={plan.folder}"'
-        print(f"{len(left)} jobs are submitted; {told} tells how far they are")
+        asking = shlex.quote(f"sweep={shlex.quote(str(plan.folder))}")  # a shell reads ARGS again
+        print(f"{len(left)} jobs are submitted; make sweep-report ARGS={asking} tells the rest")
         return 0
     states = report(plan)
     if code == PREEMPTED:

@@ -1,5 +1,7 @@
 """The report of a sweep, at any time: one CSV, a heat map, the best setting, what is not there."""
 
+from shlex import quote
+
 from data.io.atomic_files import atomic_write
 from figures.requirements import has_matplotlib
 from mcan.training.summary import TENSORBOARD
@@ -32,7 +34,7 @@ def report(plan: Plan) -> dict[str, str]:
     for state in (FAILED, STOPPED, RUNNING, MISSING):
         lines += [f"{state}: {name}: {why}" for name, (what, why) in found.items() if what == state]
     lines.append(f"written to {' and '.join(files)}")
-    lines.append(f"to compare them: {TENSORBOARD} --logdir {plan.folder}")
+    lines.append(f"to compare them: {TENSORBOARD} --logdir {quote(str(plan.folder))}")
     print("\n".join(lines), flush=True)
     return states
 

@@ -1,6 +1,7 @@
 """Where the jobs of a sweep run: on all GPUs of a machine, or on Slurm, or only on paper."""
 
 import importlib
+import shlex
 
 import pytest
 import torch
@@ -135,3 +136,12 @@ def test_without_waiting_a_sweep_returns_once_every_job_is_submitted(tmp_path, m
     assert len([*place.glob("*/*_submitted.pkl")]) == 2
     (script,) = place.glob("*/*_submission.sh")
     assert "#SBATCH --array=0-1%1\n" in script.read_text()
+
+
+def test_the_command_that_asks_how_far_a_sweep_is_can_be_pasted(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("scripts.sweep.__main__.run_on_slurm", lambda *_: None)
+    (settings,) = main.compose(["launcher=slurm", "sweep.wait=false"])
+    plan = Plan(tmp_path / "my sweep", expand(["seed=1"]), [0.0], 5, 1)
+    assert main.run(plan, settings) == 0
+    (passed,) = [w for w in shlex.split(capsys.readouterr().out) if w.startswith("ARGS=")]
+    assert shlex.split(passed.removeprefix("ARGS=")) == [f"sweep={plan.folder}"]  # by make's shell
