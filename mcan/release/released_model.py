@@ -43,6 +43,8 @@ def list_measurements(trained: TrainedModel, content: Mapping[str, Any]) -> list
         if line["epoch"] + 1 == progress["epoch"] and not progress.get("step"):
             split, line = trained.config.get("val_split", "val"), rename_old_metrics(line)
             found.append(read_metrics(split, line, f"validation after epoch {line['epoch']}"))
+    if trained.path.name == "last.pt" and progress.get("step"):
+        return found  # reports name the epoch alone, in which last.pt had other weights before
     for path in sorted((trained.path.parent / "evaluate").glob("*.json")):
         report = read_json(path)
         if is_about(report, trained):

@@ -68,6 +68,19 @@ def test_reports_of_another_checkpoint_and_controls_are_left_out(run, change):
     assert len(measure(folder)) == 1
 
 
+def test_a_last_checkpoint_within_an_epoch_has_no_report_of_what_it_was_before(run):
+    folder, report = run
+    last = {**report, "checkpoint": "elsewhere/last.pt"}
+    write_report(folder, last)
+    progress = load_checkpoint(folder / "best.pt")["progress"]
+    sources = []
+    for step in (0, 3):
+        progress = {**progress, "step": step}
+        copy_checkpoint(folder / "best.pt", folder / "last.pt", progress=progress)
+        sources.append([each.source for each in measure(folder / "last.pt")])
+    assert sources == [["validation after epoch 1", "`make evaluate`"], []]
+
+
 def test_changed_options_other_data_and_questions_that_were_trained_on_are_said(run):
     folder, report = run
     options = {**report["attention"], "lam": 0.25}
