@@ -15,6 +15,7 @@ from data.vqa.data_folder import DataFolder
 from data.vqa.question_only import score_question_only
 from figures.run_figures import draw_run_figures
 from mcan.evaluation.trained_model import load_trained
+from mcan.head_options import selects_components
 from mcan.runtime.distributed import World
 from mcan.runtime.stop_request import PREEMPTED, StoppedOnRequestError
 from mcan.runtime.torch_settings import set_up_torch
@@ -69,8 +70,8 @@ def train(settings: Train, world: World) -> None:
         num_figures = draw_figures(settings, folder, path, world)
         print(summarise(lines, question_only), "", sep="\n")
         print(describe_files(path, num_figures), "", sep="\n")
-        has_lam = "lam" in run.contents["attention"]
-        print(suggest_commands(path, folder, has_lam, settings.modules), flush=True)
+        has_lambda = selects_components(run.contents["attention"])
+        print(suggest_commands(path, folder, has_lambda, settings.modules), flush=True)
 
 
 def open_run(settings: Train, folder: DataFolder, world: World) -> TrainingRun:

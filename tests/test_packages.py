@@ -19,9 +19,11 @@ ALLOWED = {
     "mcan.cost": {"mcan.cost", "mcan.network", "mcan.runtime", "attention", "torch"},
     "mcan.evaluation": {
         "mcan.evaluation", "mcan.network", "mcan.runtime", "mcan.checkpoint",
-        "mcan.head_schedule", "attention", "data", "torch", "numpy", "tqdm",
+        "mcan.head_options", "mcan.head_schedule",
+        "attention", "data", "torch", "numpy", "tqdm",
     },
     "mcan.checkpoint": {"data", "torch"},
+    "mcan.head_options": set(),
     "mcan.head_schedule": {"attention", "data"},
     "mcan.release": {"mcan.release", "mcan.evaluation", "data"},
     "mcan.attention_arrays": {

@@ -18,6 +18,7 @@ from data.text.word_lists import Words
 from data.vqa.data_folder import DataFolder
 from data.vqa.layout import VQA_V2
 from mcan.checkpoint import load_checkpoint
+from mcan.head_options import selects_components
 from mcan.head_schedule import ScheduledHead
 from mcan.network.architecture import infer_sizes, load_weights
 from mcan.network.model import MCAN, Sizes
@@ -70,7 +71,7 @@ class TrainedModel:
 
     def check_selects(self) -> None:
         """Raise for a head that does not select the number of components by λ."""
-        if "lam" not in self.options or "k_max" not in self.options:
+        if not selects_components(self.options):
             raise ValueError(
                 f"{self.path} was trained with {self.options['name']} attention, which has no λ to "
                 "select; give a checkpoint with multimodal attention"

@@ -13,7 +13,7 @@ from data.io.atomic_files import atomic_write
 from data.vqa.data_folder import DataFolder
 from scripts.cli.command import command
 from scripts.paper.accuracy_tables import tabulate_accuracy, tabulate_sparsity
-from scripts.paper.measures import FLOORS, Measures, measure_question_only, selects_components
+from scripts.paper.measures import FLOORS, Measures, has_floors, measure_question_only
 from scripts.paper.provenance import list_facts
 from scripts.paper.report import Picture, Report, to_html, to_markdown
 from scripts.paper.requirements import check_data, list_missing
@@ -104,7 +104,7 @@ def measure_epoch(
     for run in runs:
         evaluations.setdefault(run.kind, []).append(measures.evaluate(run))
         controls.setdefault(run.kind, []).append(measures.evaluate(run, other_images=True))
-        for floor in FLOORS if selects_components(run) else ():
+        for floor in FLOORS if has_floors(run) else ():
             lambdas[floor].append(measures.select_lambda(run, floor))
     picked = {table["run"]: table["picks"][-1]["lam"] for table in lambdas["cell"]}
     own, with_picked = compare_with_people(settings, runs, measures, picked)
@@ -138,7 +138,7 @@ def compare_with_people(
             more = measures.compare_with_people(variants, f"{name}-sparse")
             comparison = comparison and more and join_models(comparison, more)
         own.append(comparison)
-        for run in filter(selects_components, [*heads, *variants]):
+        for run in filter(has_floors, [*heads, *variants]):
             name = f"seed{seed}" if run.kind == "multimodal" else run.folder.name
             lam = picked[run.folder.name]
             with_picked.append(measures.compare_with_people([run], f"{name}-picked", lam))
@@ -168,7 +168,7 @@ def list_pictures(settings: Paper, runs: list[Run], measures: Measures) -> list[
             variants, settings.figures, f"{name}-sparse", "components=false"
         )
     return [
-        *(each for run in filter(selects_components, heads) for each in show_lambda(run, measures)),
+        *(each for run in filter(has_floors, heads) for each in show_lambda(run, measures)),
         *(
             Picture(path, f"{path.stem.replace('_', ' ')}, {measures.epoch} epoch")
             for path in drawn

@@ -9,6 +9,7 @@ from data.io.atomic_files import read_json, write_json
 from data.vqa.data_folder import DataFolder
 from data.vqa.question_only import score_question_only
 from mcan.evaluation.metric_names import rename_old_metrics
+from mcan.head_options import selects_components
 from scripts.paper.requirements import explain_no_figures, has_human_maps
 from scripts.paper.runs import Run, call
 
@@ -116,6 +117,7 @@ def read(path: Path) -> dict[str, Any]:
     return rename_old_metrics(content)
 
 
-def selects_components(run: Run) -> bool:
-    """Whether a run has a λ to select, under any floor."""
-    return {"lam", "k_max", "floor"} <= run.config()["attention"].keys()
+def has_floors(run: Run) -> bool:
+    """Whether a run has a λ to select, and that under any floor."""
+    options = run.config()["attention"]
+    return selects_components(options) and "floor" in options

@@ -9,6 +9,7 @@ from typing import Any
 
 from data.io.atomic_files import read_json, write_json
 from data.io.locks import is_locked
+from mcan.head_options import selects_components
 from scripts.cluster.slurm import is_queued, own_job
 from scripts.paper.runs import Run
 from scripts.sweep.plan import Job, Plan
@@ -49,8 +50,8 @@ def read_table(plan: Plan, job: Job) -> dict[str, Any] | None:
 
 
 def needs_table(run: Run) -> bool:
-    """Whether the head of a run has a λ."""
-    return "lam" in run.config()["attention"]
+    """Whether the head of a run has a λ to select."""
+    return selects_components(run.config()["attention"])
 
 
 def is_done(plan: Plan, job: Job) -> bool:

@@ -22,7 +22,7 @@ from scripts.sweep.job import is_of_any_command
 from scripts.sweep.plan import Plan, load_plan, merge
 from scripts.sweep.report import describe_best
 from scripts.sweep.results import Cell, Result, choose_best, write_results
-from scripts.sweep.states import FAILED, write_record
+from scripts.sweep.states import FAILED, is_done, write_record
 from tests.scripts.mistakes import assert_one_sentence
 from tests.small_models import listing, run_here
 from tests.small_runs import (
@@ -257,6 +257,17 @@ def test_a_third_start_would_try_the_failed_jobs_alone_and_the_report_needs_no_s
     assert "2 of 4 runs are done" in told
     assert "failed: peak_1e+30-seed_1: error: " in told
     assert_one_sentence(sweep_report.main, [f"sweep={folder.parent}"], "it holds no sweep.json")
+
+
+def test_a_job_whose_head_takes_lam_but_no_k_max_is_done_without_a_table(tmp_path):
+    (job,) = jobs = expand(["attention=own"])
+    plan = Plan(tmp_path, jobs, [0.5], 5, 1)
+    folder = tmp_path / job.name
+    folder.mkdir()
+    (folder / "best.pt").touch()
+    (folder / "config.yaml").write_text("optim: {epochs: 1}\nattention: {name: mine, lam: 1.0}\n")
+    (folder / "metrics.jsonl").write_text("{}\n")
+    assert is_done(plan, job)
 
 
 def test_a_model_without_lambda_has_accuracies_in_the_csv_and_nothing_of_lambda(tmp_path):
