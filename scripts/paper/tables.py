@@ -97,11 +97,12 @@ def tabulate_lambda(tables: dict[str, list[dict[str, Any]]], data: str) -> Table
     rows = []
     for floor, found in tables.items():
         for table in found:
-            pick = table["picks"][-1]
-            row_of = {(row["k_max"], row["lam"]): row for row in table["rows"]}
-            row = row_of[pick["k_max"], pick["lam"]]
-            folds = pick["lam_of_folds"]
-            lam = f"{pick['lam']:g} ({min(folds):g} … {max(folds):g})"
+            pick, row = table["picks"][-1], table["rows"][-1]
+            lam = NOTHING  # with k_max = 1 there is none to pick, and all rows are alike
+            if pick["lam"] is not None:
+                row_of = {(row["k_max"], row["lam"]): row for row in table["rows"]}
+                row, folds = row_of[pick["k_max"], pick["lam"]], pick["lam_of_folds"]
+                lam = f"{pick['lam']:g} ({min(folds):g} … {max(folds):g})"
             accuracy = f"{pick['held_out_accuracy']:.2f} ± {pick['held_out_error']:.2f}"
             shares = format_shares(row["component_shares"]).removesuffix(" %")
             collapsed = f"{100 * row['collapsed_share']:.1f}"
