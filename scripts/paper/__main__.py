@@ -106,14 +106,14 @@ def measure_epoch(
         controls.setdefault(run.kind, []).append(measures.evaluate(run, other_images=True))
         for floor in FLOORS if has_floors(run) else ():
             lambdas[floor].append(measures.select_lambda(run, floor))
-    picked = {table["run"]: table["picks"][-1]["lam"] for table in lambdas["cell"]}
+    picked = find_picked(runs, lambdas)
     own, with_picked = compare_with_people(settings, runs, measures, picked)
     tables = [tabulate_accuracy(evaluations, controls, question_only, settings.dataset)]
     if settings.family == "sparse":
         tables.append(tabulate_sparsity(evaluations))
     if own:
         tables.append(tabulate_divergence(own, with_picked, settings.dataset))
-    if picked:
+    if any(lambdas.values()):
         tables.append(tabulate_lambda(lambdas, settings.dataset))
     return MeasuredEpoch(
         [of_epoch(table, measures.epoch, evaluations) for table in tables],
@@ -121,10 +121,25 @@ def measure_epoch(
     )
 
 
+def find_picked(runs: list[Run], lambdas: Results) -> dict[str, float]:
+    """The λ picked for each run under its own floor of the variances, by the run's name.
+
+    None is picked with k_max = 1, nor for a floor that is not among those of the report.
+    """
+    floors = {run.folder.name: run.config()["attention"].get("floor") for run in runs}
+    found = [
+        (table["run"], table["picks"][-1]["lam"])
+        for tables in lambdas.values()
+        for table in tables
+        if table["attention"]["floor"] == floors[table["run"]]
+    ]
+    return {name: lam for name, lam in found if lam is not None}
+
+
 def compare_with_people(
     settings: Paper, runs: list[Run], measures: Measures, picked: Mapping[str, float]
 ) -> tuple[list[Comparison], list[Comparison]]:
-    """The comparisons of every seed's heads, and of its multimodal ones with the λ picked.
+    """The comparisons of every seed's heads, and of those with a λ picked with that one.
 
     Both are empty where the data has no human maps.
     """
@@ -138,10 +153,10 @@ def compare_with_people(
             more = measures.compare_with_people(variants, f"{name}-sparse")
             comparison = comparison and more and join_models(comparison, more)
         own.append(comparison)
-        for run in filter(has_floors, [*heads, *variants]):
+        for run in (each for each in [*heads, *variants] if each.folder.name in picked):
             name = f"seed{seed}" if run.kind == "multimodal" else run.folder.name
             lam = picked[run.folder.name]
-            with_picked.append(measures.compare_with_people([run], f"{name}-picked", lam))
+            with_picked.append(measures.compare_with_people([run], f"{name}-lam{lam}", lam))
     return [*filter(None, own)], [*filter(None, with_picked)]
 
 

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ import torch
 from data.vqa.data_folder import DataFolder
 from data.vqa.question_only import score_question_only
 from mcan.checkpoint import load_checkpoint, save_checkpoint
+from mcan.evaluation.lambda_selection import Pick, Row
 from mcan.evaluation.metrics import format_shares
 from scripts.cli.command import read_words
 from scripts.paper import __main__ as paper
@@ -76,13 +77,12 @@ def test_the_report_says_what_the_commands_measured(report, small_dataset):
     compared = json.loads((report / "human_attention/seed3/val.json").read_text())
     for model in compared["models"]:
         assert f"{model['overall']['divergence_bits']['mean']:.3f}" in text
-    (under_picked,) = json.loads((report / "human_attention/seed3-picked/val.json").read_text())[
-        "models"
-    ]
-    bits = under_picked["overall"]["divergence_bits"]["mean"]
-    assert f"| multimodal, λ by cross-validation | {bits:.3f} |" in text
     picked = json.loads((report / "multimodal-seed3/lambda/table.json").read_text())["picks"][-1]
     assert f"{picked['lam']:g} (" in text
+    under_picked = report / f"human_attention/seed3-lam{picked['lam']}/val.json"
+    (model,) = json.loads(under_picked.read_text())["models"]
+    bits = model["overall"]["divergence_bits"]["mean"]
+    assert f"| multimodal, λ by cross-validation | {bits:.3f} |" in text
     assert "fine-tuned-seed3" in text
 
 
@@ -142,8 +142,29 @@ def test_both_epochs_are_measured_and_named_when_asked_for(
     for name in ("lambda-last", "lambda-paper-floor-last"):
         table = json.loads((last.parent / name / "table.json").read_text())
         assert table["checkpoint"] == str(last)
-    for name in ("seed3-last", "seed3-picked-last"):
-        assert (folder / "human_attention" / name / "val.json").is_file()
+    assert (folder / "human_attention" / "seed3-last" / "val.json").is_file()
+    assert len([*(folder / "human_attention").glob("seed3-lam*-last/val.json")]) == 1
+
+
+def test_people_are_compared_with_under_the_lambda_that_is_picked_for_a_runs_own_floor(
+    report, arguments, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(measures, "call", call_here)
+    folder = Path(shutil.copytree(report, tmp_path / "copy", copy_function=shutil.copy2))
+    run = folder / "multimodal-seed3"
+    config = (run / "config.yaml").read_text()
+    (run / "config.yaml").write_text(config.replace("floor: cell", "floor: 1.0e-06"))
+    for name, lam in (("lambda", 0.1), ("lambda-paper-floor", 30.0)):
+        table = json.loads((run / name / "table.json").read_text())
+        table["picks"][-1]["lam"] = lam
+        table["rows"] += [{**table["rows"][-1], "lam": lam}]
+        (run / name / "table.json").write_text(json.dumps(table))
+    (settings,) = paper.main.compose(read_words([*arguments, f"runs={folder}"]))
+    made = paper.measure(settings, paper.plan(settings), folder)
+    summary = folder / "human_attention" / "seed3-lam30.0" / "val.json"
+    (options,) = json.loads(summary.read_text())["runs"].values()
+    assert options["lam"] == 30.0
+    assert "multimodal, λ by cross-validation" in to_markdown(made, folder)
 
 
 def test_the_sparse_family_is_trained_beside_the_papers_heads_and_has_rows_of_its_own(
@@ -453,6 +474,13 @@ def test_the_papers_numbers_are_beside_those_of_its_datasets_alone(data):
     text = to_markdown(Report("", [], tables, [], []), Path())
     assert ("The paper's" in text) == (data != "custom")
     assert "## Not run" not in text
+
+
+def test_a_model_of_one_component_has_a_row_without_lambda():
+    pick = asdict(Pick(1, None, 80.0, [], 79.0, 0.5, []))
+    rows = [asdict(Row(1, lam, 80.0, {}, [100.0], 0.0)) for lam in (0.5, 5.0)]
+    table = tabulate_lambda({"cell": [{"run": "a", "picks": [pick], "rows": rows}]}, "custom")
+    assert table.rows == (("a", "cell", "–", "79.00 ± 0.50", "100.0", "0.0"),)
 
 
 def test_an_answer_type_of_ones_own_has_a_column():
