@@ -1,5 +1,6 @@
 """How a training run ended, for the person who started it."""
 
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
@@ -40,6 +41,12 @@ def describe_limit(line: Mapping[str, Any]) -> str:
         f"NOT A WHOLE RUN: runtime.limit_batches={number} trained on at most {number} batches per "
         f"epoch and validated on {line['validation_questions']} questions"
     )
+
+
+def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:
+    """Mean ± standard deviation of what runs with several seeds ended with."""
+    mean = f"{statistics.mean(values):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.{digits}f}"
 
 
 def describe_files(run: Path, num_figures: int) -> str:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from mcan.evaluation.metrics import format_shares
+from mcan.training.summary import mean_and_deviation
 from scripts.paper import published
-from scripts.paper.tables import NOTHING, Result, Results, Table, drop_empty, spread
+from scripts.paper.tables import NOTHING, Result, Results, Table, drop_empty
 
 TYPES = ("yes/no", "number", "other")  # of answers, in the paper's order
 COLUMNS = {  # beside the accuracies, each with what the note says of it
@@ -29,7 +30,7 @@ def tabulate_accuracy(
     rows = []
     for kind, found in evaluations.items():
         cells = [*print_accuracies(found, types), name_hardest(found)]
-        cells.append(spread([each["accuracy"] for each in controls[kind]]))
+        cells.append(mean_and_deviation([each["accuracy"] for each in controls[kind]]))
         rows.append((kind, *cells, print_components(found), print_published(kind, data)))
     alone = print_accuracies([question_only], types)
     rows.append(("question text alone", *alone, *[NOTHING] * len(COLUMNS)))
@@ -53,8 +54,9 @@ def list_types(results: Iterable[Result]) -> list[str]:
 def print_accuracies(found: Sequence[Result], types: Sequence[str]) -> list[str]:
     """The accuracy of each type and overall."""
     by_type = [each["accuracy_by_answer_type"] for each in found]
-    cells = [spread([each[name] for each in by_type if name in each]) for name in types]
-    return [*cells, spread([each["accuracy"] for each in found])]
+    values = ([each[name] for each in by_type if name in each] for name in types)
+    cells = [mean_and_deviation(each) if each else NOTHING for each in values]
+    return [*cells, mean_and_deviation([each["accuracy"] for each in found])]
 
 
 def print_components(found: Sequence[Result]) -> str:
@@ -90,7 +92,7 @@ def tabulate_sparsity(evaluations: Results) -> Table:
             [100 * each[name] for each in found if name in each]
             for name in ("zero_weight_share", "outside_support_share")
         )
-        rows.append((kind, *(spread(each, 1) if each else NOTHING for each in percent)))
+        rows.append((kind, *(mean_and_deviation(each, 1) if each else NOTHING for each in percent)))
     header = ("attention", "cells of weight 0 (%)", "image outside the support (%)")
     note = (
         "Means over the validation questions and seeds; a dash where a head has no zero weights "

@@ -9,6 +9,7 @@ import torch
 
 from mcan.checkpoint import load_checkpoint
 from mcan.runtime.code_version import find_commit
+from scripts.cluster.planned_run import PlannedRun
 from scripts.paper.runs import Run
 
 
@@ -38,7 +39,7 @@ def count_parameters(runs: Sequence[Run]) -> int:
     return numbers.pop()
 
 
-def describe_run(run: Run) -> str:
+def describe_run(run: PlannedRun) -> str:
     """How long it trained, and where its settings are; epochs without a speed count as the others.
 
     A run that was stopped in an epoch's validation and resumed has no speed of that epoch.

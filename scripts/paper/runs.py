@@ -1,4 +1,4 @@
-"""The training runs that a report needs: which they are, which are there, how the others start."""
+"""The training runs that a report needs: which they are, and how the missing ones are trained."""
 
 import os
 import subprocess
@@ -8,17 +8,14 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from omegaconf import OmegaConf
-
+from attention.heads.registry import name_variant
 from configs.schema.training import Family, Train
-from mcan.training.metrics_file import read_metrics
 from mcan.training.preparation import check_word_vectors
 from scripts.cli.command import read_words
 from scripts.cli.composition import Configuration
-from scripts.cluster.launch import launch_arguments
 from scripts.cluster.parent import name_parent
+from scripts.cluster.planned_run import PlannedRun
 from scripts.cluster.shares import list_gpus, share_environment, share_gpus
 
 HEADS = ("discrete", "unimodal", "multimodal")
@@ -40,41 +37,11 @@ POLL = 0.1  # seconds between looks at the runs that train
 
 
 @dataclass(frozen=True)
-class Run:
-    """One training run: a head, a variant of it, or fine-tuning, with one seed."""
+class Run(PlannedRun):
+    """A run of the report: a head, a variant of it, or fine-tuning, with one seed."""
 
     kind: str
     seed: int
-    folder: Path
-    overrides: tuple[str, ...]
-
-    def checkpoint(self, epoch: str = "best") -> Path:
-        """Of the best epoch or of the last one."""
-        return self.folder / f"{epoch}.pt"
-
-    def metrics(self) -> list[dict[str, Any]]:
-        """The lines of its epochs so far."""
-        return read_metrics(self.folder / "metrics.jsonl")
-
-    def config(self) -> dict[str, Any]:
-        """The settings it was started with, as they are written: nothing in them is resolved."""
-        path = self.folder / "config.yaml"
-        try:
-            settings = OmegaConf.to_container(OmegaConf.load(path))
-            if not isinstance(settings, dict) or type(settings["optim"]["epochs"]) is not int:
-                raise TypeError("it has no optim.epochs")
-        except FileNotFoundError:
-            raise
-        except Exception as error:  # YAML and OmegaConf raise whatever a damaged file leads to
-            reason = " ".join(str(error).split())[:120]
-            raise ValueError(f"{path} is not the config of a run: {reason}") from None
-        return settings  # type: ignore[return-value]
-
-    def is_finished(self) -> bool:
-        """Whether all its epochs are there."""
-        if not (self.checkpoint().is_file() and (self.folder / "config.yaml").is_file()):
-            return False
-        return len(self.metrics()) >= self.config()["optim"]["epochs"]
 
     def settings(self) -> Train:
         """The settings to start it with; wrong ones raise."""
@@ -86,12 +53,6 @@ class Run:
         settings = self.settings()
         if not self.folder.is_dir():
             check_word_vectors(settings.word_vectors)
-
-    def start_arguments(self, num_processes: int) -> list[str]:
-        """Say that it trains, or resumes where it stopped; the arguments of Python for that."""
-        resume = ["resume=true"] if self.folder.is_dir() else []
-        print(f"{self.folder.name}: {'resumes' if resume else 'trains'}", flush=True)
-        return launch_arguments(num_processes, "scripts.train", *self.overrides, *resume)
 
 
 def plan_runs(
@@ -107,8 +68,6 @@ def plan_runs(
 
     Fine-tuning makes the discrete model of each seed multimodal.
     """
-    from attention.heads.registry import name_variant  # here: a job of a sweep needs no torch
-
     planned = []
     for seed in seeds:
         kinds: dict[str, tuple[str, list[str]]] = {head: (head, []) for head in heads}
@@ -125,7 +84,7 @@ def plan_runs(
             name = f"{name}-seed{seed}"
             words = [*choose_settings(data, head, shared), *own]
             words += [f"seed={seed}", f"runs={runs}", f"name={name}"]
-            planned.append(Run(kind, seed, runs / name, tuple(words)))
+            planned.append(Run(runs / name, tuple(words), kind, seed))
     return planned
 
 

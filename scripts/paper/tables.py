@@ -1,14 +1,14 @@
 """Tables of the report: what was measured, as rows of text, beside what the paper prints."""
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from mcan.evaluation.metrics import format_shares
+from mcan.training.summary import mean_and_deviation
 from scripts.paper import published
 
-NOT_RUN, NOTHING = "not run", "–"
+NOTHING = "–"
 EPOCHS = {
     "best": "the epoch with the highest accuracy on the validation split",
     "last": "the last epoch, as in the published code",
@@ -85,7 +85,7 @@ def tabulate_divergence(
         printed = {head: f"{value:.2f}" for head, value in published.DIVERGENCE.items()}
         note += " The paper's numbers are on VQA-HAT and do not say their unit."
     rows = [
-        (name, spread(values, 3), printed.get(name, NOTHING))
+        (name, mean_and_deviation(values, 3), printed.get(name, NOTHING))
         for name, values in sorted(bits.items())
     ]
     header = ("attention", "here", "paper")
@@ -118,11 +118,3 @@ def tabulate_lambda(tables: dict[str, list[dict[str, Any]]], data: str) -> Table
         note += " The paper's shares come from a sum over whole batches (docs/attention.md)."
     header = ("run", "floor", "λ (in the folds)", "held-out accuracy", "K* (%)", "collapsed (%)")
     return Table("λ and the number of components", header, tuple(rows), note)
-
-
-def spread(values: Sequence[float], digits: int = 2) -> str:
-    """Mean ± standard deviation over seeds."""
-    if not values:
-        return NOT_RUN
-    mean = f"{statistics.mean(values):.{digits}f}"
-    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.{digits}f}"

@@ -1,4 +1,4 @@
-"""The sweep as a figure: λ × k_max, the mean over seeds as colour and number, the spread below."""
+"""The sweep as a figure: λ × k_max, the mean over seeds as colour and number, deviation below."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.paper.tables import spread
+from mcan.training.summary import mean_and_deviation
 from scripts.sweep.results import Cell
 
 COLUMN, LINE = 0.62, 0.55  # inches of a cell
@@ -60,7 +60,7 @@ def draw_panel(
         axes.text(
             place[1],
             place[0],
-            spread(cell.accuracies).replace(" ±", "\n±"),
+            mean_and_deviation(cell.accuracies).replace(" ±", "\n±"),
             ha="center",
             va="center",
             fontsize=8,

@@ -4,8 +4,7 @@ from shlex import quote
 
 from data.io.atomic_files import atomic_write
 from figures.requirements import has_matplotlib
-from mcan.training.summary import TENSORBOARD
-from scripts.paper.tables import spread
+from mcan.training.summary import TENSORBOARD, mean_and_deviation
 from scripts.sweep.heat_map import draw_heat_map
 from scripts.sweep.plan import Plan
 from scripts.sweep.results import Cell, choose_best, group, read_results, write_results
@@ -46,7 +45,7 @@ def describe_best(best: Cell) -> str:
         settings += [f"attention.k_max={best.k_max}", f"attention.lam={best.lam:g}"]
     seeds = f"{len(best.accuracies)} seed{'s' if len(best.accuracies) > 1 else ''}"
     named = " ".join(settings) or "the only setting"
-    told = f"best: {named}: {spread(best.accuracies)} ({seeds})"
+    told = f"best: {named}: {mean_and_deviation(best.accuracies)} ({seeds})"
     if best.held_out is not None:
         told += f"; {best.held_out:.2f} with λ chosen on other questions than those scored"
     return told

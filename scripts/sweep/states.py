@@ -10,8 +10,8 @@ from typing import Any
 from data.io.atomic_files import read_json, write_json
 from data.io.locks import is_locked
 from mcan.head_options import selects_components
+from scripts.cluster.planned_run import PlannedRun
 from scripts.cluster.slurm import is_queued, own_job
-from scripts.paper.runs import Run
 from scripts.sweep.plan import Job, Plan
 
 DONE, FAILED, RUNNING, STOPPED, MISSING = "done", "failed", "running", "interrupted", "missing"
@@ -32,10 +32,10 @@ def write_record(plan: Plan, job: Job, state: str, reason: str = "") -> None:
     write_json(record_file(plan, job), {**record, "time": time.time()})
 
 
-def make_run(plan: Plan, job: Job) -> Run:
+def make_run(plan: Plan, job: Job) -> PlannedRun:
     """The run of a job, in a folder of the sweep."""
     words = ["figures=0", *job.words, f"runs={plan.folder}", f"name={job.name}"]
-    return Run(job.name, 0, plan.folder / job.name, tuple(words))
+    return PlannedRun(plan.folder / job.name, tuple(words))
 
 
 def read_table(plan: Plan, job: Job) -> dict[str, Any] | None:
@@ -49,7 +49,7 @@ def read_table(plan: Plan, job: Job) -> dict[str, Any] | None:
     return table if has_all and is_later and table["folds"] == plan.folds else None
 
 
-def needs_table(run: Run) -> bool:
+def needs_table(run: PlannedRun) -> bool:
     """Whether the head of a run has a λ to select."""
     return selects_components(run.config()["attention"])
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mcan.checkpoint import load_checkpoint
+from scripts.cluster.planned_run import PlannedRun
 from scripts.paper.provenance import describe_run
-from scripts.paper.runs import Run as PaperRun
 from tests.faults import moments
 from tests.faults.runs import (
     TRAPPED,
@@ -105,7 +105,7 @@ def test_sigterm_in_validation(words, folder, trace, num_processes):
     resume(folder, again, trace, num_processes, reference)
     (line,) = load_checkpoint(folder / "last.pt")["lines"]
     assert "questions_per_second" not in line  # no step was left to time
-    described = describe_run(PaperRun("multimodal", 1, folder, ()))
+    described = describe_run(PlannedRun(folder, ()))
     assert described.startswith("1 epochs in ")
 
 

@@ -22,8 +22,8 @@ from data.vqa.data_folder import DataFolder
 from data.vqa.questions import load_annotations, load_questions
 from data.vqa.results import check_results, load_results, write_results
 from mcan.training.metrics_file import read_metrics
+from scripts.cluster.planned_run import PlannedRun
 from scripts.paper.measures import read as read_report
-from scripts.paper.runs import Run
 from tests.data.vqa.official_files import (
     make_annotation,
     make_question,
@@ -124,8 +124,8 @@ def parse_manifest(path: Path) -> Manifest:
     return Manifest.parse(path.read_bytes().decode("utf-8", "replace"), path)
 
 
-def of_run(path: Path) -> Run:
-    return Run("a", 1, path.parent, ())
+def of_run(path: Path) -> PlannedRun:
+    return PlannedRun(path.parent, ())
 
 
 FORMATS = [

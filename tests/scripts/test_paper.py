@@ -15,14 +15,16 @@ from data.vqa.question_only import score_question_only
 from mcan.checkpoint import load_checkpoint, save_checkpoint
 from mcan.evaluation.lambda_selection import Pick, Row
 from mcan.evaluation.metrics import format_shares
+from mcan.training.summary import mean_and_deviation
 from scripts.cli.command import read_words
+from scripts.cluster.planned_run import PlannedRun
 from scripts.paper import __main__ as paper
 from scripts.paper import measures, published
 from scripts.paper.accuracy_tables import name_hardest, tabulate_accuracy
 from scripts.paper.report import Report, to_html, to_markdown
 from scripts.paper.requirements import list_missing
-from scripts.paper.runs import FINE_TUNED, HEADS, Run, plan_runs, train_runs
-from scripts.paper.tables import Table, spread, tabulate_divergence, tabulate_lambda
+from scripts.paper.runs import FINE_TUNED, HEADS, plan_runs, train_runs
+from scripts.paper.tables import Table, tabulate_divergence, tabulate_lambda
 from tests.small_models import QUIET, find_command, read_error, run_here
 from tests.small_runs import SMALL, assert_ends_like, train_here
 
@@ -316,10 +318,11 @@ def test_the_page_needs_nothing_else(report):
 
 
 @dataclass(frozen=True)
-class Noted(Run):
+class Noted(PlannedRun):
     """A run that notes when it begins and ends, and how."""
 
-    program: str = ""
+    kind: str
+    program: str
 
     def start_arguments(self, num_processes):
         return ["-c", f"{NOTE}{self.program}\nnote('end')", str(self.folder)]
@@ -371,9 +374,7 @@ def test_parallel_runs_train_together_and_fine_tuning_waits_for_all_of_them(tmp_
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     kinds = [("discrete", MEET), ("discrete → multimodal", ""), ("unimodal", MEET), ("a", "")]
-    runs = [
-        Noted(kind, 1, tmp_path / str(n), (), program) for n, (kind, program) in enumerate(kinds)
-    ]
+    runs = [Noted(tmp_path / str(n), (), kind, program) for n, (kind, program) in enumerate(kinds)]
     train_runs(runs, 1, parallel=2)
     times, given = zip(*map(read_notes, runs), strict=True)
     assert times[0]["prepared"] < times[2]["begin"] < times[0]["end"]
@@ -386,7 +387,7 @@ def test_parallel_runs_train_together_and_fine_tuning_waits_for_all_of_them(tmp_
 
 def test_a_run_that_fails_asks_those_beside_it_to_stop_and_starts_no_other(tmp_path):
     programs = [STOP, FAIL, ""]
-    runs = [Noted("a", 1, tmp_path / str(n), (), each) for n, each in enumerate(programs)]
+    runs = [Noted(tmp_path / str(n), (), "a", each) for n, each in enumerate(programs)]
     with pytest.raises(ValueError, match=r"^1 ended with exit code 3; the same"):
         train_runs(runs, 1, parallel=2)
     assert {*read_notes(runs[0])[0]} == {"begin", "prepared", "asked"}
@@ -441,8 +442,8 @@ def run_check_fails(run):
 
 
 def test_a_run_whose_folder_is_there_resumes_even_without_a_checkpoint(tmp_path):
-    assert Run("discrete", 1, tmp_path, ()).start_arguments(1)[-1] == "resume=true"
-    assert Run("discrete", 1, tmp_path / "new", ()).start_arguments(1)[-1] == "scripts.train"
+    assert PlannedRun(tmp_path, ()).start_arguments(1)[-1] == "resume=true"
+    assert PlannedRun(tmp_path / "new", ()).start_arguments(1)[-1] == "scripts.train"
 
 
 def test_text_of_a_report_is_escaped():
@@ -503,9 +504,9 @@ def test_the_hardest_template_is_the_lowest_of_any_seed():
     assert name_hardest([{}]) == "–"
 
 
-def test_the_spread_is_over_seeds():
-    assert spread([80.0, 84.0]) == "82.00 ± 2.83"
-    assert spread([80.0]) == "80.00"
+def test_the_deviation_is_over_seeds():
+    assert mean_and_deviation([80.0, 84.0]) == "82.00 ± 2.83"
+    assert mean_and_deviation([80.0]) == "80.00"
 
 
 def test_published_accuracies_are_averages_of_their_types():

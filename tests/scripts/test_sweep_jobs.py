@@ -10,8 +10,8 @@ from configs.schema.groups import Launcher
 from configs.schema.training import SweepJob
 from data.io.atomic_files import read_json
 from scripts.cluster import submit
+from scripts.cluster.planned_run import PlannedRun
 from scripts.cluster.shares import list_gpus, share_gpus
-from scripts.paper.runs import Run
 from scripts.sweep import job
 from scripts.sweep.command_line import expand
 from scripts.sweep.launchers import run_on_slurm
@@ -82,7 +82,7 @@ def test_a_job_that_fails_while_it_stops_is_recorded_so_and_no_other_begins(tmp_
     plan = Plan(tmp_path / "s", expand(["seed=1,2"]), [0.0], 5, 1)
     (tmp_path / "s" / "jobs").mkdir(parents=True)
     plan.save()
-    monkeypatch.setattr(Run, "start_arguments", lambda run, gpus: ["-c", FAILS_WHEN_ASKED])
+    monkeypatch.setattr(PlannedRun, "start_arguments", lambda run, gpus: ["-c", FAILS_WHEN_ASKED])
     with pytest.raises(SystemExit, match="75"):
         job.main.run(SweepJob(sweep=str(plan.folder), job="seed_1"))
     record = read_json(record_file(plan, plan.jobs[0]))
