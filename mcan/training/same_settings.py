@@ -1,6 +1,6 @@
 """Whether a run that is resumed has the settings that it was started with."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attention
@@ -15,18 +15,25 @@ BATCHES = {"limit_batches": None, "mixing": "none"}  # of `runtime`, with what t
 
 def check_same_settings(now: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     """Raise where the settings of a resumed run would make it another run."""
+    for key, old, new in list_values(now, before):
+        if key not in MAY_CHANGE:
+            check_same_value(key, old, new)
+
+
+def list_values(
+    now: Mapping[str, Any], before: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, Any]]:
+    """What decides what a run learns: each key, with its value before and now."""
     for name in MUST_MATCH:
         old, new = (flatten(name, complete(name, each[name])) for each in (before, now))
         # a head's name first: the options of another head differ because of it
-        keys = sorted({*old, *new} - MAY_CHANGE, key=lambda key: (key != "attention.name", key))
-        for key in keys:
-            check_same_value(key, old.get(key), new.get(key))
+        for key in sorted({*old, *new}, key=lambda key: (key != "attention.name", key)):
+            yield key, old.get(key), new.get(key)
     if now["attention"].get("selection") == "batch":  # K* in validation depends on it
-        sizes = read_batch_size(before), read_batch_size(now)
-        check_same_value("runtime.evaluation_batch_size", *sizes)
+        yield "runtime.evaluation_batch_size", read_batch_size(before), read_batch_size(now)
     for name, default in BATCHES.items():
-        values = [each.get("runtime", {}).get(name, default) for each in (before, now)]
-        check_same_value(f"runtime.{name}", *values)
+        old, new = (each.get("runtime", {}).get(name, default) for each in (before, now))
+        yield f"runtime.{name}", old, new
 
 
 def complete(name: str, setting: Any) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path
 from attention.heads.registry import name_variant
 from configs.schema.training import Family, Train
 from mcan.training.preparation import check_word_vectors
+from mcan.training.same_settings import list_values
 from scripts.cli.command import read_words
 from scripts.cli.composition import Configuration
 from scripts.cluster.parent import name_parent
@@ -49,10 +50,26 @@ class Run(PlannedRun):
         return settings
 
     def check(self) -> None:
-        """Raise for wrong settings, or without the word vectors that a run to be started needs."""
+        """Raise for wrong settings, for others than those of a run that is there already.
+
+        And without the word vectors that one to be started needs.
+        """
         settings = self.settings()
         if not self.folder.is_dir():
             check_word_vectors(settings.word_vectors)
+        elif (self.folder / "config.yaml").is_file():
+            self.check_same(settings)
+
+    def check_same(self, settings: Train) -> None:
+        """Raise where the run that is there was started with other settings."""
+        before = self.config()
+        roots = (str(Path(root).resolve()) for root in (before["data"]["root"], settings.data.root))
+        for key, old, new in [("data.root", *roots), *list_values(settings.composed, before)]:
+            if old != new:
+                raise ValueError(
+                    f"{self.folder} was trained with {key}={old}, not {new}; give the same "
+                    "settings, or choose another folder for the report with runs=…"
+                )
 
 
 def plan_runs(

@@ -281,10 +281,26 @@ def test_what_is_missing_is_said_before_anything_is_made(words, sentence, data, 
     assert not (tmp_path / "p").exists()
 
 
-def test_runs_on_other_data_are_not_taken_for_those_of_the_report(report, arguments, data):
-    sentence = f"discrete-seed3 was trained on .*, not on {data.root}; choose another folder"
-    error = read_error(paper.main, *arguments, f"data.root={data.root}", quiet=[])
-    assert re.search(sentence, error)
+@pytest.mark.parametrize(
+    ("words", "run", "key"),
+    [
+        ("data.root={data}", "discrete", "data.root=.*, not {data}"),
+        ("train={train} optim.epochs=2", "discrete", "optim.epochs=1, not 2"),
+        ("train={train} optim.batch_size=8", "discrete", "optim.batch_size=20, not 8"),
+        ("train={train} runtime.limit_batches=1", "discrete", "runtime.limit_batches=None, not 1"),
+        ("train={train} attention.ridge=0.5", "unimodal", "attention.ridge=0.01, not 0.5"),
+        ("fine_tuning_epochs=2", "fine-tuned", "optim.epochs=1, not 2"),
+    ],
+)
+def test_runs_with_other_settings_are_not_taken_for_those_of_the_report(
+    report, arguments, data, words, run, key
+):
+    train = next(each.removeprefix("train=") for each in arguments if each.startswith("train="))
+    heads = "heads=[unimodal]" if run == "unimodal" else "heads=[discrete,multimodal]"
+    name, _, value = words.partition("=")
+    own = f"{name}={value.format(train=train, data=data.root)}"
+    error = read_error(paper.main, *arguments, heads, own, quiet=[])
+    assert re.search(f"{report}/{run}-seed3 was trained with {key.format(data=data.root)};", error)
 
 
 def test_settings_of_all_runs_win_over_the_preset_of_a_dataset(tmp_path):
