@@ -6,7 +6,14 @@ from pathlib import Path
 from data.io.atomic_files import read_json, write_json
 from scripts.cli.aliases import rename_word
 
-RUNTIME = "runtime."  # may differ between starts: the results do not depend on it
+# settings of `runtime` that may differ between starts: how fast a job runs, and not what it gives
+MAY_DIFFER = {
+    f"runtime.{name}"
+    for name in (
+        "device", "num_threads", "micro_batches", "timeout_minutes", "checkpoint_every_minutes",
+        "keep", "reader", "stage_to", "loader_threads", "max_restarts", "show_progress", "profile",
+    )
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -20,7 +27,7 @@ class Job:
     @property
     def decisive_words(self) -> set[str]:
         """The words on which its results depend."""
-        return {word for word in self.words if not word.startswith(RUNTIME)}
+        return {word for word in self.words if word.partition("=")[0].lstrip("+") not in MAY_DIFFER}
 
 
 @dataclass(frozen=True)

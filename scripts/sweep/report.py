@@ -6,9 +6,9 @@ from data.io.atomic_files import atomic_write
 from figures.requirements import has_matplotlib
 from mcan.training.summary import TENSORBOARD, mean_and_deviation
 from scripts.sweep.heat_map import draw_heat_map
-from scripts.sweep.plan import Plan
+from scripts.sweep.plan import Job, Plan
 from scripts.sweep.results import Cell, choose_best, group, read_results, write_results
-from scripts.sweep.states import DONE, FAILED, MISSING, RUNNING, STOPPED, find_state
+from scripts.sweep.states import DONE, FAILED, MISSING, RUNNING, STOPPED, find_state, make_run
 
 
 def report(plan: Plan) -> dict[str, str]:
@@ -30,12 +30,20 @@ def report(plan: Plan) -> dict[str, str]:
             with atomic_write(picture) as temporary:
                 draw_heat_map(cells, best, title, temporary)
             files.append(str(picture))
+    limited = [job.name for job in done if is_limited(plan, job)]
+    if limited:
+        lines.append(f"NOT WHOLE RUNS (runtime.limit_batches): {', '.join(limited)}")
     for state in (FAILED, STOPPED, RUNNING, MISSING):
         lines += [f"{state}: {name}: {why}" for name, (what, why) in found.items() if what == state]
     lines.append(f"written to {' and '.join(files)}")
     lines.append(f"to compare them: {TENSORBOARD} --logdir {quote(str(plan.folder))}")
     print("\n".join(lines), flush=True)
     return states
+
+
+def is_limited(plan: Plan, job: Job) -> bool:
+    """Whether a finished job trained on a part of its batches."""
+    return "limit_batches" in make_run(plan, job).metrics()[-1]
 
 
 def describe_best(best: Cell) -> str:

@@ -5,6 +5,7 @@ import csv
 import importlib
 import io
 import json
+import re
 import signal
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ from scripts.sweep.command_line import expand, name_job, take_lambda
 from scripts.sweep.heat_map import draw_heat_map
 from scripts.sweep.job import is_of_any_command
 from scripts.sweep.plan import Plan, load_plan, merge
-from scripts.sweep.report import describe_best
+from scripts.sweep.report import describe_best, report
 from scripts.sweep.results import Cell, Result, choose_best, write_results
 from scripts.sweep.states import FAILED, is_done, write_record
 from tests.scripts.mistakes import assert_one_sentence
@@ -92,6 +93,34 @@ def test_a_sweep_may_grow_but_a_job_keeps_its_settings(tmp_path):
     with pytest.raises(ValueError, match=r"other settings .*optim.epochs=4.*sweep.name="):
         merge(plan("seed=1,2", "optim.epochs=4"))
     assert [job.name for job in load_plan(tmp_path).jobs] == ["seed_1", "seed_2"]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "runtime.limit_batches=2", "runtime.mixing=all", "runtime.precision=bfloat16",
+        "++runtime.evaluation_batch_size=9", "runtime.deterministic=true", "runtime.compile=true",
+    ],
+)  # fmt: skip
+def test_a_job_keeps_what_of_runtime_its_results_depend_on(tmp_path, word):
+    Plan(tmp_path, expand(["seed=1,2", word]), [0.0], 5, 1).save()
+    key = re.escape(word.partition("=")[0])
+    with pytest.raises(ValueError, match=rf"other settings \(compare {key}="):
+        merge(Plan(tmp_path, expand(["seed=1,2"]), [0.0], 5, 1))
+
+
+def test_a_run_on_a_part_of_its_batches_is_marked_in_the_report(tmp_path, capsys):
+    jobs = expand(["seed=1,2"])
+    lines = {"seed_1": {"limit_batches": 2}, "seed_2": {}}
+    for name, line in lines.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "best.pt").touch()
+        config = "{seed: 1, optim: {epochs: 1}, attention: {name: discrete}}"
+        (tmp_path / name / "config.yaml").write_text(config)
+        line = {"accuracy": 60.0, "accuracy_by_answer_type": {"other": 60.0}, **line}
+        (tmp_path / name / "metrics.jsonl").write_text(f"{json.dumps(line)}\n")
+    report(Plan(tmp_path, jobs, [0.0], 5, 1))
+    assert "\nNOT WHOLE RUNS (runtime.limit_batches): seed_1\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
