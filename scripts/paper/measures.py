@@ -40,13 +40,13 @@ class Measures:
         path = run.folder / f"evaluate{self.suffix}" / name
         words = [f"checkpoint={run.checkpoint(self.epoch)}", f"output={path.parent}"]
         other = f"other_images={str(other_images).lower()}"
-        return self._measure(path, run, "evaluate", *words, other)
+        return self._measure(path, [run], "evaluate", *words, other)
 
     def select_lambda(self, run: Run, floor: str) -> dict[str, Any]:
         """The table of λ of a multimodal run under one floor of its variances."""
         path = self.lambda_folder(run, floor) / "table.json"
         words = [f"checkpoint={run.checkpoint(self.epoch)}", f"output={path.parent}"]
-        return self._measure(path, run, "select_lambda", *words, f"attention.floor={floor}")
+        return self._measure(path, [run], "select_lambda", *words, f"attention.floor={floor}")
 
     def lambda_folder(self, run: Run, floor: str) -> Path:
         """Where the table of λ of a run lies."""
@@ -61,26 +61,39 @@ class Measures:
         path = self.folder / "human_attention" / f"{name}{self.suffix}" / f"{self.split}.json"
         words = [self._name(runs), f"output={path.parent}"]
         words += [f"attention.lam={lam}"] if lam is not None else []
-        return self._measure(path, runs[-1], "human_attention", *words)
+        return self._measure(path, runs, "human_attention", *words)
 
     def draw_figures(self, runs: Sequence[Run], num: int, name: str, *own: str) -> list[Path]:
         """Heads side by side over the same questions, as PNG files."""
         folder = self.folder / f"{name}{self.suffix}"
-        is_drawn = any(folder.glob("**/*.png"))
-        if num and not is_drawn and explain_no_figures(self.data, self.split) is None:
+        mark = folder / "drawn.json"  # written last: where it is, all figures are
+        if not is_younger(mark, self._checkpoints(runs)):
+            if not num or explain_no_figures(self.data, self.split) is not None:
+                return []
+            for old in folder.glob("**/*.png"):
+                old.unlink()
             choose = "choose=differ" if len(runs) > 1 else "choose=random"
             words = [self._name(runs), f"output={folder}", f"num={num}", choose]
             self._call("figures", "figures", *words, "formats=[png]", *own)
+            write_json(mark, {"num": num})
         return sorted(folder.glob("**/*.png"))
 
-    def _name(self, runs: Sequence[Run]) -> str:
-        return f"checkpoints=[{','.join(str(run.checkpoint(self.epoch)) for run in runs)}]"
+    def _checkpoints(self, runs: Sequence[Run]) -> list[Path]:
+        return [run.checkpoint(self.epoch) for run in runs]
 
-    def _measure(self, path: Path, run: Run, command: str, *words: str) -> dict[str, Any]:
-        """What a command writes, which runs unless that is there and younger than the run."""
-        if not is_younger(path, run.checkpoint(self.epoch)):
-            what = f"{command} of {run.folder.name}, {self.epoch} epoch"
+    def _name(self, runs: Sequence[Run]) -> str:
+        return f"checkpoints=[{','.join(map(str, self._checkpoints(runs)))}]"
+
+    def _measure(
+        self, path: Path, runs: Sequence[Run], command: str, *words: str
+    ) -> dict[str, Any]:
+        """What a command writes, which runs unless that is there and younger than the runs."""
+        if not is_younger(path, self._checkpoints(runs)):
+            names = ", ".join(run.folder.name for run in runs)
+            what = f"{command} of {names}, {self.epoch} epoch"
             print(what, flush=True)
+            for stale in (path, path.with_suffix(".csv")):  # human_attention replaces no comparison
+                stale.unlink(missing_ok=True)  # of other checkpoints: those of a folder that moved
             self._call(what, command, *words)
         return read(path)
 
@@ -91,7 +104,7 @@ class Measures:
 
 def measure_question_only(run: Run, data: DataFolder, path: Path) -> dict[str, Any]:
     """The accuracy that a question's text alone gives on what a run validates; kept in a file."""
-    if not is_younger(path, run.checkpoint()):
+    if not is_younger(path, [run.checkpoint()]):
         config = run.config()
         trained, _ = data.layout.divide_training(config["train_split"])
         scores = score_question_only(data, trained, config["val_split"])
@@ -101,9 +114,10 @@ def measure_question_only(run: Run, data: DataFolder, path: Path) -> dict[str, A
     return read(path)
 
 
-def is_younger(path: Path, checkpoint: Path) -> bool:
-    """Whether what was measured is there, and of this checkpoint."""
-    return path.is_file() and path.stat().st_mtime >= checkpoint.stat().st_mtime
+def is_younger(path: Path, checkpoints: Sequence[Path]) -> bool:
+    """Whether what was measured is there, and of these checkpoints."""
+    newest = max(checkpoint.stat().st_mtime for checkpoint in checkpoints)
+    return path.is_file() and path.stat().st_mtime >= newest
 
 
 def read(path: Path) -> dict[str, Any]:

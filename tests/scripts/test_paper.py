@@ -4,12 +4,14 @@ import json
 import os
 import re
 import shutil
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
 import torch
 
+from data.io.atomic_files import write_json
 from data.vqa.data_folder import DataFolder
 from data.vqa.question_only import score_question_only
 from mcan.checkpoint import load_checkpoint, save_checkpoint
@@ -23,7 +25,7 @@ from scripts.paper import measures, published
 from scripts.paper.accuracy_tables import name_hardest, tabulate_accuracy
 from scripts.paper.report import Report, to_html, to_markdown
 from scripts.paper.requirements import list_missing
-from scripts.paper.runs import FINE_TUNED, HEADS, plan_runs, train_runs
+from scripts.paper.runs import FINE_TUNED, HEADS, Run, plan_runs, train_runs
 from scripts.paper.tables import Table, tabulate_divergence, tabulate_lambda
 from tests.small_models import QUIET, find_command, read_error, run_here
 from tests.small_runs import SMALL, assert_ends_like, train_here
@@ -102,7 +104,8 @@ def test_a_missing_run_is_trained_and_measured_by_processes_to_the_same_report(
     folder = Path(shutil.copytree(report, tmp_path / "copy", copy_function=shutil.copy2))
     shutil.rmtree(folder / "unimodal-seed3")
     (folder / "report.md").unlink()
-    kept = list_times(folder)
+    again = folder / "human_attention" / "seed3"  # all heads, of which one is new
+    kept = {path: when for path, when in list_times(folder).items() if path.parent != again}
     code, printed, error = run_here(paper.main, *arguments, f"runs={folder}", quiet=[])
     assert code == 0, error
     assert printed.count("there already") == 3
@@ -331,6 +334,66 @@ def test_the_page_needs_nothing_else(report):
     assert "http" not in page
     # λ under both floors, of one or both epochs
     assert page.count("data:image/png;base64,") in (2, 4)
+
+
+@pytest.fixture
+def two_runs(tmp_path):
+    """Two runs of which nothing but a checkpoint is there."""
+    runs = [Run(tmp_path / name, (), name, 1) for name in "ab"]
+    for run in runs:
+        run.folder.mkdir()
+        run.checkpoint().touch()
+    return runs
+
+
+def retrain(run):
+    """Have the checkpoint be newer than all other files."""
+    later = time.time() + 60
+    os.utime(run.checkpoint(), (later, later))
+
+
+def test_a_comparison_is_made_again_when_any_of_its_runs_has_been_trained_again(
+    two_runs, small_dataset, tmp_path, monkeypatch
+):
+    called = []
+
+    def compare(arguments, what):
+        called.append(what)
+        write_json(summary, {})
+
+    monkeypatch.setattr(measures, "call", compare)
+    measured = measures.Measures(tmp_path, DataFolder(small_dataset), "val", (), "best")
+    summary = tmp_path / "human_attention" / "seed1" / "val.json"
+    write_json(summary, {})
+    measured.compare_with_people(two_runs, "seed1")
+    assert called == []
+    retrain(two_runs[0])
+    measured.compare_with_people(two_runs, "seed1")
+    assert called == ["human_attention of a, b, best epoch"]
+
+
+def test_figures_are_drawn_until_all_are_there_and_again_after_training(
+    two_runs, small_dataset, tmp_path, monkeypatch
+):
+    called = []
+
+    def draw(arguments, what):
+        called.append(what)
+        (tmp_path / "figures").mkdir(exist_ok=True)
+        (tmp_path / "figures" / f"{len(called)}.png").touch()
+        if len(called) == 1:
+            raise ValueError("killed")
+
+    def list_drawn():
+        return [path.name for path in measured.draw_figures(two_runs, 1, "figures")]
+
+    monkeypatch.setattr(measures, "call", draw)
+    measured = measures.Measures(tmp_path, DataFolder(small_dataset), "val", (), "best")
+    with pytest.raises(ValueError, match="killed"):
+        list_drawn()
+    assert [list_drawn(), list_drawn()] == [["2.png"], ["2.png"]]
+    retrain(two_runs[0])
+    assert list_drawn() == ["3.png"]
 
 
 @dataclass(frozen=True)
