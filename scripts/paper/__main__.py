@@ -13,7 +13,7 @@ from data.io.atomic_files import atomic_write
 from data.vqa.data_folder import DataFolder
 from scripts.cli.command import command
 from scripts.paper.accuracy_tables import tabulate_accuracy, tabulate_sparsity
-from scripts.paper.measures import FLOORS, Measures, has_floors, measure_question_only
+from scripts.paper.measures import FLOORS, Measures, check_shared, has_floors, measure_question_only
 from scripts.paper.provenance import list_facts
 from scripts.paper.report import Picture, Report, to_html, to_markdown
 from scripts.paper.requirements import check_data, list_missing
@@ -39,6 +39,7 @@ def main(settings: Paper) -> None:
         raise ValueError("paper needs seeds=[…] and heads=[…]: at least one of each")
     for run in runs:  # all before the first: each may train for days
         run.check()
+    check_shared(list_shared(settings, runs))
     check_data(runs)
     train_runs(runs, settings.gpus, settings.parallel)
     report = measure(settings, runs, folder)
@@ -64,17 +65,23 @@ def plan(settings: Paper) -> list[Run]:
     )
 
 
+def list_shared(settings: Paper, runs: list[Run]) -> tuple[str, ...]:
+    """The settings of all measurements, with the modules that the heads are registered in."""
+    modules = runs[0].settings().modules
+    named = [f"modules=[{','.join(modules)}]"] if modules else []
+    return (*named, *shlex.split(settings.measure))
+
+
 def measure(settings: Paper, runs: list[Run], folder: Path) -> Report:
     """Evaluate, select λ, compare with people and draw, for each epoch that is asked for."""
     config = runs[0].config()
     data = DataFolder(config["data"]["root"], config["data"].get("layout", "vqa_v2"))
-    modules = [f"modules=[{','.join(config['modules'])}]"] if config.get("modules") else []
-    words = (*modules, *shlex.split(settings.measure))
     question_only = measure_question_only(runs[0], data, folder / "question_only.json")
+    shared = list_shared(settings, runs)
     epochs = EPOCHS if settings.epoch == "both" else (settings.epoch,)
     parts = []
     for epoch in epochs:
-        measures = Measures(folder, data, config["val_split"], words, epoch)
+        measures = Measures(folder, data, config["val_split"], shared, epoch)
         parts.append(measure_epoch(settings, runs, measures, question_only))
     title = "Multimodal continuous visual attention: the paper's experiments"
     return Report(

@@ -5,15 +5,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from configs.schema.trained import Evaluate, Figures, HumanAttention, SelectLambda
 from data.io.atomic_files import read_json, write_json
 from data.vqa.data_folder import DataFolder
 from data.vqa.question_only import score_question_only
 from mcan.evaluation.metric_names import rename_old_metrics
 from mcan.head_options import selects_components
+from scripts.cli.command import read_words
+from scripts.cli.composition import Configuration
 from scripts.paper.requirements import explain_no_figures, has_human_maps
 from scripts.paper.runs import Run, call
 
 FLOORS = {"cell": "lambda", "1e-6": "lambda-paper-floor"}  # and where each one's table lies
+COMMANDS: dict[Configuration[Any], str] = {  # each with the models that it needs
+    Configuration("evaluate", Evaluate): "checkpoint=x",
+    Configuration("select_lambda", SelectLambda): "checkpoint=x",
+    Configuration("human_attention", HumanAttention): "checkpoints=[x]",
+    Configuration("figures", Figures): "checkpoints=[x]",
+}
+
+
+def check_shared(overrides: Sequence[str]) -> None:
+    """Raise for settings of all measurements that one of their commands does not take."""
+    for configuration, checkpoint in COMMANDS.items():
+        try:
+            configuration.compose(read_words([checkpoint, *overrides]))
+        except ValueError as error:
+            raise ValueError(f"measure, for {configuration.config_name}: {error}") from None
 
 
 @dataclass(frozen=True)

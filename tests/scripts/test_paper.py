@@ -272,6 +272,15 @@ def test_a_head_of_ones_own_and_data_without_images_or_maps_make_a_report(
         ("data.root=nowhere", "there is no data in nowhere: give your folder with data.root=…"),
         ("data.root={data} heads=[discrete,mine]", "there is no attention head 'mine'; there are"),
         ("data.root={data} heads=[]", "paper needs seeds=[…] and heads=[…]: at least one of each"),
+        (
+            "measure=runtime.precison=auto",
+            "measure, for evaluate: there is no setting 'runtime.prec",
+        ),
+        (
+            "measure=attention.lam=1",
+            "measure, for select_lambda: attention.lam is what is selected",
+        ),
+        ("measure=other_images=true", "measure, for select_lambda: there is no setting"),
         ("seeds=[1,1]", "seeds=[1,1] has an entry twice; name each once"),
         ("heads=[discrete,discrete]", "heads=[discrete,discrete] has an entry twice"),
         ("data.root={data}", "v2_mscoco_val2014_annotations.json does not exist, so split=val has"),
