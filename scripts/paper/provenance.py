@@ -1,12 +1,12 @@
 """How the runs of a report were made: code, machine, settings, time."""
 
-import os
 import platform
 import statistics
 from collections.abc import Sequence
 
 import torch
 
+from data.io.threads import choose_threads
 from mcan.checkpoint import load_checkpoint
 from mcan.runtime.code_version import find_commit
 from scripts.cluster.planned_run import PlannedRun
@@ -60,5 +60,5 @@ def describe_machine() -> str:
         names = {torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())}
         device = f"{torch.cuda.device_count()} × {', '.join(sorted(names))}"
     else:
-        device = f"{os.cpu_count()} processors ({platform.machine()}), no GPU"
+        device = f"{choose_threads(0)} processors ({platform.machine()}), no GPU"
     return f"{device}; torch {torch.__version__}, Python {platform.python_version()}"

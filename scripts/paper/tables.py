@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from data.human_attention.report import CONTROLS
 from mcan.evaluation.metrics import format_shares
 from mcan.training.summary import mean_and_deviation
 from scripts.paper import published
@@ -70,7 +71,7 @@ def tabulate_divergence(
             add(name, model["overall"])
             add(f"{name}, another question's map", model["against_another_questions_map"])
         for name, control in comparison["controls"].items():
-            add(name, control)
+            add(CONTROLS[name], control)
     for comparison in with_picked:
         for model in comparison["models"]:
             add(f"{model['head']}, λ by cross-validation", model["overall"])

@@ -23,6 +23,7 @@ from scripts.cluster.planned_run import PlannedRun
 from scripts.paper import __main__ as paper
 from scripts.paper import measures, published
 from scripts.paper.accuracy_tables import name_hardest, tabulate_accuracy
+from scripts.paper.provenance import describe_machine
 from scripts.paper.report import Report, to_html, to_markdown
 from scripts.paper.requirements import list_missing
 from scripts.paper.runs import FINE_TUNED, HEADS, Run, plan_runs, train_runs
@@ -211,8 +212,8 @@ def test_the_sparse_family_is_trained_beside_the_papers_heads_and_has_rows_of_it
         assert find_row(sparsity, kind) == shown
         assert (f"| {kind}, λ by cross-validation |" in divergence) == ("multi" in kind)
         assert f"| {run.folder.name} | cell |" in text or "multi" not in kind
-    assert find_row(divergence, "uniform") == find_row(
-        (report / "report.md").read_text(), "uniform"
+    assert find_row(divergence, "uniform attention") == find_row(
+        (report / "report.md").read_text(), "uniform attention"
     )
     assert len([*(folder / "figures-sparse").glob("*.png")]) == 1
 
@@ -546,7 +547,10 @@ EVALUATED = {"accuracy": 80.0, "accuracy_by_answer_type": {"other": 80.0}, "num_
 
 @pytest.mark.parametrize("data", ["shapes", "vqa_v2", "custom"])
 def test_the_papers_numbers_are_beside_those_of_its_datasets_alone(data):
-    compared = {"models": [], "controls": {"multimodal": {"divergence_bits": {"mean": 0.5}}}}
+    bits = {"divergence_bits": {"mean": 0.5}}
+    model = {"head": "multimodal", "blurred": False, "overall": bits}
+    model["against_another_questions_map"] = bits
+    compared = {"models": [model], "controls": {"centre": bits}}
     tables = [
         tabulate_accuracy({"unimodal": [EVALUATED]}, {"unimodal": [EVALUATED]}, EVALUATED, data),
         tabulate_divergence([compared], [], data),
@@ -554,12 +558,13 @@ def test_the_papers_numbers_are_beside_those_of_its_datasets_alone(data):
     ]
     rows = [
         ("unimodal", "80.00", "80.00", "80.00", "70.41 / 70.73"),
-        ("multimodal", "0.500", "0.54"),
+        ("centre: mean map of other images", "0.500", "–"),
         ("paper, VQA-v2", "1e-6", "5", "–", "80.8 / 12.4 / 4.4 / 2.4", "–"),
     ]
     if data == "custom":
         rows = [rows[0][:-1], rows[1][:-1], None]
     assert [table.rows[0] if table.rows else None for table in tables] == rows
+    assert (("multimodal", "0.500", "0.54") in tables[1].rows) == (data != "custom")
     text = to_markdown(Report("", [], tables, [], []), Path())
     assert ("The paper's" in text) == (data != "custom")
     assert "## Not run" not in text
@@ -584,6 +589,13 @@ def test_what_the_paper_has_in_addition_is_said_to_be_not_run(dataset, small_dat
     missing = list_missing(settings, DataFolder(small_dataset), "val")
     assert "test-standard: needs a submission" in missing[0]
     assert len(missing) == 1 + (dataset == "shapes")
+
+
+def test_the_processors_of_a_report_are_those_that_it_may_use(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1000)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {4, 7, 9})
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert describe_machine().startswith("3 processors ")
 
 
 def test_the_hardest_template_is_the_lowest_of_any_seed():
