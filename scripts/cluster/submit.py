@@ -19,7 +19,7 @@ from mcan.training.preparation import prepare_data
 from scripts.cli.command import command
 from scripts.cli.run_names import choose_folder
 from scripts.cluster.slurm import SRUN_CPUS, ask, list_options
-from scripts.sweep.command_line import split_words
+from scripts.sweep.command_line import split_overrides
 
 SCRIPT = """\
 #!/bin/bash
@@ -52,10 +52,10 @@ def main(settings: Submit) -> None:
         raise ValueError(
             f"{folder} exists already: continue it with resume=true, or choose another name=…"
         )
-    words, _ = split_words(sys.argv[1:])
+    overrides, _ = split_overrides(sys.argv[1:])
     place = folder.parent / "slurm"
     file = place / f"{folder.name}.sh"
-    script = write_script(settings.launcher, words, place, folder.name)
+    script = write_script(settings.launcher, overrides, place, folder.name)
     if settings.launcher.dry_run:
         print(f"# {file}\n{script}\n# the command\n{shlex.join(sbatch(file))}")
         return
@@ -68,7 +68,7 @@ def main(settings: Submit) -> None:
     print(f"its output goes to {place / f'{folder.name}-{number}.log'}; squeue --job={number} asks")
 
 
-def write_script(launcher: Launcher, words: list[str], place: Path, name: str) -> str:
+def write_script(launcher: Launcher, overrides: list[str], place: Path, name: str) -> str:
     """The batch script of a run."""
     options: dict[str, Any] = {
         "job-name": name,
@@ -79,7 +79,7 @@ def write_script(launcher: Launcher, words: list[str], place: Path, name: str) -
         options="\n".join(format_option(*option) for option in options.items()),
         setup="\n".join([SRUN_CPUS, *launcher.setup]),
         command=shlex.join(
-            [sys.executable, f"--processes={launcher.gpus}", "scripts.train", *words]
+            [sys.executable, f"--processes={launcher.gpus}", "scripts.train", *overrides]
         ),
     )
 

@@ -36,7 +36,7 @@ def check_shared(overrides: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Measures:
-    """The commands of a report; `words` are settings that all of them share.
+    """The commands of a report; `overrides` are settings that all of them share.
 
     Files of the best epoch have the names that the commands give them, those of the last "-last".
     """
@@ -44,7 +44,7 @@ class Measures:
     folder: Path
     data: DataFolder
     split: str
-    words: tuple[str, ...]
+    overrides: tuple[str, ...]
     epoch: str  # best | last
 
     @property
@@ -56,15 +56,15 @@ class Measures:
         """Accuracy and K* of a run, or what it gets right when it is shown other images."""
         name = f"{self.split}{'-other-images' if other_images else ''}.json"
         path = run.folder / f"evaluate{self.suffix}" / name
-        words = [f"checkpoint={run.checkpoint(self.epoch)}", f"output={path.parent}"]
+        overrides = [f"checkpoint={run.checkpoint(self.epoch)}", f"output={path.parent}"]
         other = f"other_images={str(other_images).lower()}"
-        return self._measure(path, [run], "evaluate", *words, other)
+        return self._measure(path, [run], "evaluate", *overrides, other)
 
     def select_lambda(self, run: Run, floor: str) -> dict[str, Any]:
         """The table of λ of a multimodal run under one floor of its variances."""
         path = self.lambda_folder(run, floor) / "table.json"
-        words = [f"checkpoint={run.checkpoint(self.epoch)}", f"output={path.parent}"]
-        return self._measure(path, [run], "select_lambda", *words, f"attention.floor={floor}")
+        overrides = [f"checkpoint={run.checkpoint(self.epoch)}", f"output={path.parent}"]
+        return self._measure(path, [run], "select_lambda", *overrides, f"attention.floor={floor}")
 
     def lambda_folder(self, run: Run, floor: str) -> Path:
         """Where the table of λ of a run lies."""
@@ -77,9 +77,9 @@ class Measures:
         if not has_human_maps(self.data, self.split):
             return None
         path = self.folder / "human_attention" / f"{name}{self.suffix}" / f"{self.split}.json"
-        words = [self._name(runs), f"output={path.parent}"]
-        words += [f"attention.lam={lam}"] if lam is not None else []
-        return self._measure(path, runs, "human_attention", *words)
+        overrides = [self._choose_checkpoints(runs), f"output={path.parent}"]
+        overrides += [f"attention.lam={lam}"] if lam is not None else []
+        return self._measure(path, runs, "human_attention", *overrides)
 
     def draw_figures(self, runs: Sequence[Run], num: int, name: str, *own: str) -> list[Path]:
         """Heads side by side over the same questions, as PNG files."""
@@ -91,19 +91,20 @@ class Measures:
             for old in folder.glob("**/*.png"):
                 old.unlink()
             choose = "choose=differ" if len(runs) > 1 else "choose=random"
-            words = [self._name(runs), f"output={folder}", f"num={num}", choose]
-            self._call("figures", "figures", *words, "formats=[png]", *own)
+            overrides = [self._choose_checkpoints(runs), f"output={folder}", f"num={num}", choose]
+            self._call("figures", "figures", *overrides, "formats=[png]", *own)
             write_json(mark, {"num": num})
         return sorted(folder.glob("**/*.png"))
 
     def _checkpoints(self, runs: Sequence[Run]) -> list[Path]:
         return [run.checkpoint(self.epoch) for run in runs]
 
-    def _name(self, runs: Sequence[Run]) -> str:
+    def _choose_checkpoints(self, runs: Sequence[Run]) -> str:
+        """The setting that names the models of a command."""
         return f"checkpoints=[{','.join(map(str, self._checkpoints(runs)))}]"
 
     def _measure(
-        self, path: Path, runs: Sequence[Run], command: str, *words: str
+        self, path: Path, runs: Sequence[Run], command: str, *overrides: str
     ) -> dict[str, Any]:
         """What a command writes, which runs unless that is there and younger than the runs."""
         if not is_younger(path, self._checkpoints(runs)):
@@ -112,12 +113,12 @@ class Measures:
             print(what, flush=True)
             for stale in (path, path.with_suffix(".csv")):  # human_attention replaces no comparison
                 stale.unlink(missing_ok=True)  # of other checkpoints: those of a folder that moved
-            self._call(what, command, *words)
+            self._call(what, command, *overrides)
         return read(path)
 
-    def _call(self, what: str, command: str, *words: str) -> None:
+    def _call(self, what: str, command: str, *overrides: str) -> None:
         where = [f"data.root={self.data.root}", f"split={self.split}"]
-        call(["-m", f"scripts.{command}", *words, *where, *self.words], what)
+        call(["-m", f"scripts.{command}", *overrides, *where, *self.overrides], what)
 
 
 def measure_question_only(run: Run, data: DataFolder, path: Path) -> dict[str, Any]:

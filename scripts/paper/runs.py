@@ -90,23 +90,23 @@ def plan_runs(
         kinds: dict[str, tuple[str, list[str]]] = {head: (head, []) for head in heads}
         if {"discrete", "multimodal"} <= {*heads}:
             start = runs / f"discrete-seed{seed}" / "best.pt"
-            words = [f"init_from={start}", f"optim.epochs={fine_tuning_epochs}"]
-            kinds[FINE_TUNED] = ("multimodal", words)
+            overrides = [f"init_from={start}", f"optim.epochs={fine_tuning_epochs}"]
+            kinds[FINE_TUNED] = ("multimodal", overrides)
         for head, options in SPARSE if family == "sparse" else ():
             if head in heads:
-                words = [f"attention.{option}={value}" for option, value in options.items()]
-                kinds[name_variant(head, **options)] = (head, words)
+                overrides = [f"attention.{option}={value}" for option, value in options.items()]
+                kinds[name_variant(head, **options)] = (head, overrides)
         for kind, (head, own) in kinds.items():
             name = "fine-tuned" if kind == FINE_TUNED else kind.replace(", ", "-")
             name = f"{name}-seed{seed}"
-            words = [*choose_settings(data, head, shared), *own]
-            words += [f"seed={seed}", f"runs={runs}", f"name={name}"]
-            planned.append(Run(runs / name, tuple(words), kind, seed))
+            overrides = [*choose_settings(data, head, shared), *own]
+            overrides += [f"seed={seed}", f"runs={runs}", f"name={name}"]
+            planned.append(Run(runs / name, tuple(overrides), kind, seed))
     return planned
 
 
 def choose_settings(data: str, head: str, shared: Sequence[str]) -> list[str]:
-    """The words that start a head on a dataset; those that all runs share win over its preset.
+    """The overrides that start a head on a dataset; those that all runs share win over its preset.
 
     The last override of a key counts. A head of the user's own needs no file of its options.
     """
@@ -146,9 +146,9 @@ def train_together(runs: Sequence[Run], num_processes: int, parallel: int) -> No
             prepared = all(run.folder.is_dir() for run in training)
             if waiting and free and prepared:
                 run, share = waiting.popleft(), free.popleft()
-                words = [sys.executable, *run.start_arguments(num_processes)]
+                command = [sys.executable, *run.start_arguments(num_processes)]
                 environment = share_environment(share, parallel) if parallel > 1 else os.environ
-                training[run] = subprocess.Popen(words, env=name_parent(environment)), share
+                training[run] = subprocess.Popen(command, env=name_parent(environment)), share
             time.sleep(POLL)
             for run, (process, share) in [*training.items()]:
                 if process.poll() is not None:
@@ -164,8 +164,8 @@ def train_together(runs: Sequence[Run], num_processes: int, parallel: int) -> No
 
 def call(arguments: Sequence[str], what: str) -> None:
     """Run a command of this project to its end; it prints itself what went wrong."""
-    words = [sys.executable, *arguments]
-    check_ended(what, subprocess.run(words, env=name_parent(), check=False).returncode)
+    command = [sys.executable, *arguments]
+    check_ended(what, subprocess.run(command, env=name_parent(), check=False).returncode)
 
 
 def check_ended(what: str, code: int) -> None:

@@ -21,21 +21,21 @@ OWN = ("sweep", "launcher")  # groups of the sweep itself, not of its runs
 SET_BY_SWEEP = ("name", "runs", "resume")  # settings of a run that the sweep itself chooses
 
 
-def plan_sweep(words: list[str], flags: list[str]) -> tuple[Plan, Sweep]:
+def plan_sweep(overrides: list[str], flags: list[str]) -> tuple[Plan, Sweep]:
     """The plan of the sweep, with its data made or found, and the settings of the first job.
 
     The flags are those of every job: --config-dir.
     """
-    check_words(words)
-    training, own = split_words(words)
+    check_own(overrides)
+    training, own = split_overrides(overrides)
     if has_lists(own):
         raise ValueError("only settings of the training can be lists, not those of sweep, launcher")
     if not has_lists(training):
-        over = [word for word in own if word.startswith("sweep.over")]
+        over = [override for override in own if override.startswith("sweep.over")]
         (default,) = CONFIGURATION.compose([*flags, *over])
         training = [*default.sweep.over, *training]
     training, lams = take_lambda(training)
-    jobs = [replace(job, words=[*flags, *job.words]) for job in expand(training)]
+    jobs = [replace(job, overrides=[*flags, *job.overrides]) for job in expand(training)]
     checked = check_values(jobs, own)
     settings = checked[0]
     if not settings.launcher.dry_run:
@@ -50,11 +50,11 @@ def plan_sweep(words: list[str], flags: list[str]) -> tuple[Plan, Sweep]:
     ), settings
 
 
-def check_words(words: list[str]) -> None:
+def check_own(overrides: list[str]) -> None:
     """Raise for a list of what the sweep itself chooses."""
-    for word in words:
-        if word.split("=")[0] in SET_BY_SWEEP and has_lists([word]):
-            raise ValueError(f"{word.split('=')[0]} cannot be a list: the sweep names its runs")
+    for override in overrides:
+        if override.split("=")[0] in SET_BY_SWEEP and has_lists([override]):
+            raise ValueError(f"{override.split('=')[0]} cannot be a list: the sweep names its runs")
 
 
 def check_values(jobs: list[Job], own: list[str]) -> list[Sweep]:
@@ -62,31 +62,31 @@ def check_values(jobs: list[Job], own: list[str]) -> list[Sweep]:
     seen: set[str] = set()
     checked: list[Sweep] = []
     for job in jobs:
-        if not seen.issuperset(job.words):
-            seen.update(job.words)
-            checked += CONFIGURATION.compose([*job.words, *own])
+        if not seen.issuperset(job.overrides):
+            seen.update(job.overrides)
+            checked += CONFIGURATION.compose([*job.overrides, *own])
     return checked
 
 
-def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
+def split_overrides(overrides: Sequence[str]) -> tuple[list[str], list[str]]:
     """The settings of the runs, and those of the sweep itself."""
-    own = [word for word in words if re.split(r"[.=]", word.lstrip("+~"))[0] in OWN]
-    return [word for word in words if word not in own], own
+    own = [override for override in overrides if re.split(r"[.=]", override.lstrip("+~"))[0] in OWN]
+    return [override for override in overrides if override not in own], own
 
 
-def has_lists(words: Sequence[str]) -> bool:
-    """Whether any word has several values."""
-    return any(override.is_sweep_override() for override in parse_words(words))
+def has_lists(overrides: Sequence[str]) -> bool:
+    """Whether any override has several values."""
+    return any(each.is_sweep_override() for each in parse_words(overrides))
 
 
-def take_lambda(words: Sequence[str]) -> tuple[list[str], list[float] | None]:
-    """The words without a list of λ, and that list: it needs no further runs."""
+def take_lambda(overrides: Sequence[str]) -> tuple[list[str], list[float] | None]:
+    """The overrides without a list of λ, and that list: it needs no further runs."""
     kept, lams = [], None
-    for word, override in zip(words, parse_words(words), strict=True):
-        if override.get_key_element() == LAMBDA and override.is_sweep_override():
-            lams = [read_lambda(value) for value in override.sweep_string_iterator()]
+    for override, parsed in zip(overrides, parse_words(overrides), strict=True):
+        if parsed.get_key_element() == LAMBDA and parsed.is_sweep_override():
+            lams = [read_lambda(value) for value in parsed.sweep_string_iterator()]
         else:
-            kept.append(word)
+            kept.append(override)
     return kept, None if lams is None else make_grid(0, 0, 0, lams)
 
 
@@ -100,17 +100,19 @@ def read_lambda(value: str) -> float:
         ) from None
 
 
-def expand(words: Sequence[str]) -> list[Job]:
+def expand(overrides: Sequence[str]) -> list[Job]:
     """One job for every combination of the listed values; names that jobs share get a part more."""
-    keys = [each.get_key_element() for each in parse_words(words) if each.is_sweep_override()]
+    keys = [each.get_key_element() for each in parse_words(overrides) if each.is_sweep_override()]
     jobs = []
-    for combination in dict.fromkeys(map(tuple, list_combinations(words))):  # seed=1,1 is one
-        values = dict(word.split("=", 1) for word in combination if "=" in word)
+    for combination in dict.fromkeys(map(tuple, list_combinations(overrides))):  # seed=1,1 is one
+        values = dict(override.split("=", 1) for override in combination if "=" in override)
         swept = {key.lstrip("+"): values[key] for key in dict.fromkeys(keys)}
         jobs.append(Job(name_job(swept), list(combination), swept))
     names = [job.name for job in jobs]
     return [
-        replace(job, name=f"{job.name}-{hashlib.sha1(repr(job.words).encode()).hexdigest()[:6]}")
+        replace(
+            job, name=f"{job.name}-{hashlib.sha1(repr(job.overrides).encode()).hexdigest()[:6]}"
+        )
         if names.count(job.name) > 1
         else job
         for job in jobs

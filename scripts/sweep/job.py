@@ -63,17 +63,17 @@ def work(plan: Plan, job: Job) -> tuple[int, list[int]]:
     if not needs_table(run):
         return 0, []
     print(f"{job.name}: table of λ", flush=True)
-    words = launch_arguments(
+    arguments = launch_arguments(
         plan.gpus, "scripts.select_lambda", f"checkpoint={run.folder}", "grid.count=0",
         f"grid.extra=[{','.join(map(repr, plan.lams))}]", f"folds={plan.folds}",
-        *(word for word in job.words if is_of_any_command(word)),
+        *(override for override in job.overrides if is_of_any_command(override)),
     )  # fmt: skip
-    return run_child(words, log)
+    return run_child(arguments, log)
 
 
-def is_of_any_command(word: str) -> bool:
+def is_of_any_command(override: str) -> bool:
     """Whether a setting of a run is one of the command that makes its table of λ too."""
-    return word.startswith(PASSED_ON) and word.partition("=")[0] not in TRAINING_ALONE
+    return override.startswith(PASSED_ON) and override.partition("=")[0] not in TRAINING_ALONE
 
 
 def stop(plan: Plan, job: Job, received: list[int]) -> NoReturn:

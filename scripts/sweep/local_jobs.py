@@ -84,5 +84,5 @@ def read_state(record: Path) -> str:
 def describe_commands(plan: Plan, jobs: Sequence[Job]) -> Iterator[str]:
     """The command of every training run."""
     for job in jobs:
-        words = launch_arguments(plan.gpus, "scripts.train", *make_run(plan, job).overrides)
-        yield shlex.join([sys.executable, *words])
+        arguments = launch_arguments(plan.gpus, "scripts.train", *make_run(plan, job).overrides)
+        yield shlex.join([sys.executable, *arguments])

@@ -21,13 +21,17 @@ class Job:
     """One training run."""
 
     name: str  # of its folder
-    words: list[str]  # the settings of its run
+    overrides: list[str]  # the settings of its run
     swept: dict[str, str]  # those of them that make it differ from the others
 
     @property
-    def decisive_words(self) -> set[str]:
-        """The words on which its results depend."""
-        return {word for word in self.words if word.partition("=")[0].lstrip("+") not in MAY_DIFFER}
+    def decisive_overrides(self) -> set[str]:
+        """The overrides on which its results depend."""
+        return {
+            override
+            for override in self.overrides
+            if override.partition("=")[0].lstrip("+") not in MAY_DIFFER
+        }
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,9 @@ def load_plan(folder: Path) -> Plan:
     if not (folder / "sweep.json").is_file():
         raise ValueError(f"there is no sweep in {folder}: it holds no sweep.json")
     content = read_json(folder / "sweep.json")
+    key = "overrides" if "overrides" in content["jobs"][0] else "words"  # as in 0.1
     jobs = [
-        Job(**{**job, "words": [rename_word(word) for word in job["words"]]})
+        Job(job["name"], [rename_word(each) for each in job[key]], job["swept"])
         for job in content.pop("jobs")
     ]
     return Plan(**{**content, "folder": folder, "jobs": jobs})
@@ -65,8 +70,8 @@ def merge(plan: Plan) -> Plan:
     jobs = {job.name: job for job in load_plan(plan.folder).jobs}
     for job in plan.jobs:
         before = jobs.get(job.name, job)
-        if before.decisive_words != job.decisive_words:
-            other = " ".join(sorted(before.decisive_words ^ job.decisive_words))
+        if before.decisive_overrides != job.decisive_overrides:
+            other = " ".join(sorted(before.decisive_overrides ^ job.decisive_overrides))
             raise ValueError(
                 f"{plan.folder} has a job {job.name} with other settings (compare {other}); give "
                 f"this sweep another name: sweep.name=…"

@@ -34,8 +34,8 @@ def write_record(plan: Plan, job: Job, state: str, reason: str = "") -> None:
 
 def make_run(plan: Plan, job: Job) -> PlannedRun:
     """The run of a job, in a folder of the sweep."""
-    words = ["figures=0", *job.words, f"runs={plan.folder}", f"name={job.name}"]
-    return PlannedRun(plan.folder / job.name, tuple(words))
+    overrides = ["figures=0", *job.overrides, f"runs={plan.folder}", f"name={job.name}"]
+    return PlannedRun(plan.folder / job.name, tuple(overrides))
 
 
 def read_table(plan: Plan, job: Job) -> dict[str, Any] | None:

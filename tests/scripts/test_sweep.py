@@ -52,7 +52,7 @@ def test_every_combination_is_a_job_and_a_list_in_brackets_is_one_value():
         for betas in ("[0.9,0.98]", "[0.9,0.99]")
         for seed in ("1", "2")
     ]
-    assert all("optim.epochs=3" in job.words for job in jobs)
+    assert all("optim.epochs=3" in job.overrides for job in jobs)
     assert jobs[0].name == "betas_0.9_0.98-seed_1"
     (alone,) = expand(["optim.betas=[0.9,0.98]"])
     assert (alone.name, alone.swept) == ("run", {})
