@@ -11,4 +11,4 @@ def has_matplotlib() -> bool:
 def require_matplotlib() -> None:
     """Raise when matplotlib is missing."""
     if not has_matplotlib():
-        raise ValueError("drawing needs matplotlib: pip install -e '.[plot]'")
+        raise ValueError("drawing needs matplotlib: .venv/bin/pip install -e '.[plot]'")

@@ -66,7 +66,7 @@ def select_lambda(settings: SelectLambda, world: World) -> None:
     print(format_picks(rows, picks))
     if not has_matplotlib():
         files.pop()
-        print("no figure was drawn: that needs matplotlib, pip install -e '.[plot]'")
+        print("no figure was drawn: that needs matplotlib: .venv/bin/pip install -e '.[plot]'")
     use = format_use(picks[-1], trained, changed_options(settings))
     print(f"written to {', '.join(map(str, files))}", use, sep="\n")
 

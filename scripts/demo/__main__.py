@@ -30,7 +30,7 @@ NO_TELEMETRY = {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_DISABLE_TELEMETRY":
 def main(settings: Demo) -> None:
     """Load the first model, make the page, serve it until interrupted."""
     if not is_installed("gradio"):
-        raise ValueError("the page needs gradio: pip install -e '.[demo]'")
+        raise ValueError("the page needs gradio: .venv/bin/pip install -e '.[demo]'")
     require_matplotlib()
     set_up_torch(settings.runtime)
     share_memory_among_threads()

@@ -22,7 +22,7 @@ CONSTRAINTS = Path(__file__).parents[2] / "constraints.txt"
 EXTRAS = {
     "matplotlib": "figures (make install)",
     "gradio": "make demo (which installs it)",
-    "hydra-submitit-launcher": "LAUNCHER=slurm (pip install -c constraints.txt -e '.[slurm]')",
+    "hydra-submitit-launcher": "make sweep LAUNCHER=slurm (which installs it)",
 }
 FEWEST_FILES = 1024
 SHARED_MEMORY = 1 << 30

@@ -100,7 +100,9 @@ def check_slurm(name: str) -> None:
 def check_submitit() -> None:
     """Raise without the extra that submits sweeps."""
     if importlib.util.find_spec("submitit") is None:
-        raise ValueError("LAUNCHER=slurm needs the extra slurm: pip install -e '.[slurm]'")
+        raise ValueError(
+            "LAUNCHER=slurm needs the extra slurm: .venv/bin/pip install -e '.[slurm]'"
+        )
 
 
 def submission_command(plan: Plan, jobs: Sequence[Job], launcher: Launcher) -> list[str]:

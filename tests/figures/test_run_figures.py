@@ -32,6 +32,6 @@ def test_figures_that_cannot_be_drawn_are_a_notice(
     assert len(printed.splitlines()) == 1
     monkeypatch.setattr("figures.requirements.importlib.util.find_spec", lambda name: None)
     assert draw_run_figures(models[0], DataFolder(small_dataset), output, runtime) == []
-    expected = "no figures: drawing needs matplotlib: pip install -e '.[plot]'\n"
+    expected = "no figures: drawing needs matplotlib: .venv/bin/pip install -e '.[plot]'\n"
     assert capsys.readouterr().out == expected
     assert not output.exists()

@@ -44,7 +44,8 @@ class WandbRun:
             import_wandb()
         except ImportError as error:
             raise ValueError(
-                f"tracker=[wandb] needs the package wandb: pip install -e '.[wandb]' ({error})"
+                "tracker=[wandb] needs the package wandb: .venv/bin/pip install -e '.[wandb]' "
+                f"({error})"
             ) from None
 
     def start_epoch(self, epoch: int, first_step: int) -> None: ...

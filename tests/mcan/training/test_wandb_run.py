@@ -113,5 +113,5 @@ def test_without_the_package_the_tracker_is_rejected_before_anything_is_made(
 ):
     monkeypatch.setitem(sys.modules, "wandb", None)
     error = read_error(train.main, *words, "name=without", quiet=[])
-    assert "tracker=[wandb] needs the package wandb: pip install -e '.[wandb]'" in error
+    assert "tracker=[wandb] needs the package wandb: .venv/bin/pip install -e '.[wandb]'" in error
     assert not (runs / "without").exists()
