@@ -34,8 +34,9 @@ def check_word_vectors(path: str | None) -> None:
     """Raise where the file that the embeddings are to start from is not there."""
     if path and not Path(path).is_file():
         raise FileNotFoundError(
-            f"there are no word vectors {path}: name another file with glove=<file>, start from "
-            'random vectors with glove=none, or run make data DATA=vqa_v2 ARGS="data.glove=true"'
+            f"there are no word vectors {path}: name another file with glove=<file>, or start from "
+            "random vectors with glove=none; "
+            'make data DATA=vqa_v2 ARGS="data.glove=true" downloads glove.840B.300d.txt'
         )
 
 

@@ -98,9 +98,10 @@ def check_initial_weights(settings: Doctor, dataset: Dataset) -> Iterator[Findin
     vectors = settings.word_vectors
     if vectors and not Path(vectors).is_file():
         advice = (
-            'make data DATA=vqa_v2 ARGS="data.glove=true" downloads GloVe\'s; or glove=<file>, '
+            "name another file with glove=<file>, or glove=none; "
+            'make data DATA=vqa_v2 ARGS="data.glove=true" downloads glove.840B.300d.txt'
         )
-        yield problem(f"there are no word vectors {vectors}", f"{advice}or glove=none")
+        yield problem(f"there are no word vectors {vectors}", advice)
     elif vectors:
         advice = "name an unpacked text file of GloVe's with glove=<file>, or glove=none"
         yield from catch(check_vectors(vectors, settings.model.embedding), advice)

@@ -218,6 +218,12 @@ def test_a_checkpoint_and_a_folder_for_staging_that_fit_are_reported(
     assert "of stores still to be copied" in printed
 
 
+def test_the_advice_for_missing_word_vectors_says_which_file_is_downloaded(folder):
+    _, printed = examine(folder, "glove=glove.6B.100d.txt")
+    assert "glove=<file>, or glove=none; " in printed
+    assert 'ARGS="data.glove=true" downloads glove.840B.300d.txt\n' in printed
+
+
 def test_word_vectors_of_the_models_width_are_ok(folder, tmp_path):
     (tmp_path / "vectors.txt").write_text("the 0.1 0.2\nof 0.3 0.4\n")
     words = [f"glove={tmp_path / 'vectors.txt'}", "model.embedding=2"]

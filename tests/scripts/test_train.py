@@ -250,6 +250,7 @@ def test_missing_word_vectors_are_refused_before_data_is_read_with_both_ways_out
     assert error.startswith(f"error: there are no word vectors {root}/glove.840B.300d.txt: ")
     assert "glove=<file>" in error
     assert "glove=none" in error
+    assert 'ARGS="data.glove=true" downloads glove.840B.300d.txt\n' in error
     assert error.count("\n") == 1
     assert not any(tmp_path.iterdir())
 
