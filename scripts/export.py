@@ -52,7 +52,7 @@ def export(settings: Export, world: World) -> None:
     if world.is_first:
         files = dict(zip(parts, paths, strict=True))
         write_result_files(files, parts, predictions, first.words.answers.words, split.folder)
-        print(format_upload(files, parts))
+        print(format_upload(files, parts, split.folder))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
@@ -70,7 +71,9 @@ def write_result_files(
             check_results(temporary, parts[split], listed, source)
 
 
-def format_upload(files: Mapping[str, Path], parts: Mapping[str, np.ndarray]) -> str:
+def format_upload(
+    files: Mapping[str, Path], parts: Mapping[str, np.ndarray], folder: DataFolder
+) -> str:
     """What each file is for."""
     lines = [f"{len(parts[split]):,} answers: {path}" for split, path in files.items()]
     if "test" in files:
@@ -87,6 +90,10 @@ def format_upload(files: Mapping[str, Path], parts: Mapping[str, np.ndarray]) ->
         lines.append(
             f"{files['test-dev'].name} is for older servers, which take the test-dev ids alone"
         )
-    if not {"test", "test-dev"} & set(files):
-        lines.append('score it offline: make score ARGS="questions=… annotations=… results=…"')
+    for split, results in files.items():
+        questions, annotations = folder.question_files(split), folder.annotation_files(split)
+        if len(questions) == 1 and annotations[0].is_file():  # what make score takes
+            inputs = {"questions": questions[0], "annotations": annotations[0], "results": results}
+            settings = " ".join(f"{name}={quote(str(path))}" for name, path in inputs.items())
+            lines.append(f"score it offline: make score ARGS={quote(settings)}")
     return "\n".join(lines)

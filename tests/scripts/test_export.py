@@ -1,6 +1,7 @@
 """make export: the server's files, of one model and of an ensemble."""
 
 import json
+import shlex
 import shutil
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from data.vqa.questions import load_questions
 from data.vqa.results import load_results, result_name
 from mcan.evaluation.export import name_ensemble
 from mcan.evaluation.trained_model import load_trained
-from scripts import evaluate, export
+from scripts import evaluate, export, score
 from tests.small_models import run_here
 from tests.small_runs import ALONE
 
@@ -71,12 +72,29 @@ def test_without_a_question_file_of_test_dev_there_is_one_file(peaky_run, data, 
     assert [path.name for path in (tmp_path / "out").iterdir()] == [TEST.format("my model")]
 
 
+def test_the_command_that_scores_an_export_is_printed_and_works(peaky_run, tmp_path):
+    words = f"checkpoint={peaky_run}", f"output={tmp_path / 'with space'}"
+    printed = run_here(export.main, *words, "split=val")[1]
+    _, command = printed.split("score it offline: make score ")
+    (assigned,) = shlex.split(command)  # a shell reads the line, and make gives it ARGS again
+    settings = shlex.split(assigned.removeprefix("ARGS="))
+    code, scored, error = run_here(score.main, *settings, quiet=[])
+    assert (code, error) == (0, "")
+    assert "overall" in scored
+
+
+def test_no_command_is_printed_where_one_file_cannot_be_scored(peaky_run, exported, tmp_path):
+    words = f"checkpoint={peaky_run}", f"output={tmp_path}", "split=train+val"
+    code, printed, _ = run_here(export.main, *words)
+    assert code == 0
+    for each in (printed, exported[1]):  # questions of two files; no annotations
+        assert "make score" not in each
+
+
 def test_an_export_of_val_is_what_the_evaluation_writes(peaky_run, tmp_path):
     """And scores as it does: tests/scripts/test_evaluate.py."""
     words = f"checkpoint={peaky_run}", f"output={tmp_path}"
-    code, printed, _ = run_here(export.main, *words, "split=val")
-    assert code == 0
-    assert "score it offline" in printed
+    assert run_here(export.main, *words, "split=val")[0] == 0
     results = tmp_path / "vqa_OpenEnded_mscoco_val2014_peaky_results.json"
     before = results.read_bytes()
     assert run_here(evaluate.main, *words)[0] == 0
