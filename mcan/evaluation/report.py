@@ -58,11 +58,15 @@ def format_groups(metrics: Mapping[str, Any], unit: str) -> str:
     if hardest:
         named = ", ".join(f"{name} {accuracies[name]:.2f}" for name in hardest)
         lines += [f"hardest templates: {named}", ""]
+    by_objects = metrics.get("accuracy_by_objects", {})
     if "component_counts" in metrics:
         lines += format_components(metrics)
     else:
-        by_objects = metrics.get("accuracy_by_objects", {})
         lines += [f"{name:18}{accuracy:9.2f}" for name, accuracy in by_objects.items()]
+    if by_objects and not accuracies:  # no metadata, which give every question a template
+        lines += ['objects: of the questions "how many" alone, by the number that most people gave']
+    if "collapsed_share" in metrics:
+        lines += [f"collapsed components: {100 * metrics['collapsed_share']:.2f} %"]
     if "perplexity" in metrics:
         lines += [f"perplexity of the weights (median): {metrics['perplexity']:.1f} {unit}s"]
     shown = [(label, metrics[name]) for name, label in SPARSITY.items() if name in metrics]
@@ -94,4 +98,4 @@ def format_components(metrics: Mapping[str, Any]) -> list[str]:
         shares = "".join(f"{share:9.1f}" for share in share_components(counts))
         accuracy = f"{accuracies[name]:15.2f}" if name in accuracies else ""
         lines.append(f"{name:18}{shares}{accuracy}")
-    return [*lines, f"collapsed components: {100 * metrics['collapsed_share']:.2f} %"]
+    return lines

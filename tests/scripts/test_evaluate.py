@@ -111,6 +111,7 @@ def test_what_is_printed_has_the_accuracy_the_shares_and_the_files(evaluated, re
     folder, printed = evaluated
     assert f"{report['accuracy']:8.2f}" in printed
     assert "several objects" in printed
+    assert "how many" not in printed.split("K* = 4")[1]  # the objects of all questions are known
     assert "K* = 4" in printed
     assert str(folder / "val.json") in printed
 
@@ -212,7 +213,9 @@ def test_a_dataset_that_does_not_say_what_its_questions_rest_on_has_those_that_c
 ):
     (data.root / "shapes_metadata.json").unlink()
     words = f"checkpoint={peaky_run}", f"output={tmp_path}", f"data.root={data.root}"
-    assert run_here(evaluate.main, *words)[0] == 0
+    code, printed, _ = run_here(evaluate.main, *words)
+    assert code == 0
+    assert 'objects: of the questions "how many" alone' in printed
     report = json.loads((tmp_path / "val.json").read_text())
     assert "component_counts" in report
     assert not any("template" in name for name in report)
