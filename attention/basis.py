@@ -21,6 +21,8 @@ from attention.options import check_positive, check_whole_number
 
 # Shape letters: B batch, R restarts, K components, N basis functions, L cells.
 
+LARGEST_ERROR = 0.2  # of a fitted constant image, on average over the image
+
 
 @dataclass(frozen=True)
 class RadialBasis:
@@ -70,14 +72,19 @@ def _warn_of_a_bad_fit(operator_LN: Tensor, basis: RadialBasis, height: int, wid
     On 9×9 cells every centre falls half-way between the basis functions of a 10×10 lattice, and
     the effective weights of a density sum to 2.8 instead of 1.
     """
-    centres_N2, deviation = lattice(basis.num_basis, operator_LN.device), math.sqrt(basis.variance)
-    above_N2, below_N2 = ((edge - centres_N2) / deviation for edge in (1, 0))
-    inside_N2 = torch.special.ndtr(above_N2) - torch.special.ndtr(below_N2)
-    mean = float(operator_LN.sum(0) @ inside_N2.prod(-1))  # of the fit over the unit square
-    if abs(mean - 1) > 0.2:
+    mean = mean_of_ones(operator_LN, basis)
+    if abs(mean - 1) > LARGEST_ERROR:
         warnings.warn(
             f"a constant image on a {height}×{width} grid is fitted as {mean:.2f} instead of 1 by "
             f"{basis.num_basis} basis functions of variance {basis.variance}: continuous attention "
             f"will misjudge it; another grid or another num_basis fits better",
             stacklevel=2,
         )
+
+
+def mean_of_ones(operator_LN: Tensor, basis: RadialBasis) -> float:
+    """The mean over the unit square of what an image of ones is fitted as."""
+    centres_N2, deviation = lattice(basis.num_basis, operator_LN.device), math.sqrt(basis.variance)
+    above_N2, below_N2 = ((edge - centres_N2) / deviation for edge in (1, 0))
+    inside_N2 = torch.special.ndtr(above_N2) - torch.special.ndtr(below_N2)
+    return float(operator_LN.sum(0) @ inside_N2.prod(-1))

@@ -40,9 +40,9 @@ def write_files(folder: Path, num_images: int, num_features: int = NUM_FEATURES)
         torch.save(features.clone(), folder / f"{n + 1}.pth")
 
 
-def write_store(folder: Path, output: Path, num_threads: int = 0) -> None:
+def write_store(folder: Path, output: Path) -> None:
     """Turn the files into a store, as a user does."""
-    convert_folder(folder, output, backbone="R-50", num_threads=num_threads)
+    convert_folder(folder, output, backbone="R-50")
 
 
 def ask_questions(

@@ -54,10 +54,10 @@ class IllustratedSplit:
         *others, last = self.folder.layout.split_names(self.name)
         for name in others:
             try:
-                return self.folder.images(name, image_id)
+                return self.folder.image(name, image_id)
             except FileNotFoundError:
                 continue
-        return self.folder.images(last, image_id)
+        return self.folder.image(last, image_id)
 
     def accuracy(self, question_id: int, answer: str) -> float | None:
         """The official accuracy of an answer in [0, 1]; None where nobody has answered."""

@@ -36,8 +36,8 @@ def main(settings: Release) -> None:
     print(f"{output} has {megabytes[1]:.1f} MB of {trained.path}'s {megabytes[0]:.1f} MB")
     print(f"{card} is its model card, with {len(measurements)} measured accuracies")
     if not measurements:
-        command = f"make evaluate CHECKPOINT={quote(str(trained.path))}"
-        print(f"no accuracy is known: {command}, then release again")
+        evaluate = f"make evaluate CHECKPOINT={quote(str(trained.path))}"
+        print(f"no accuracy is known: {evaluate}, then release again")
 
 
 def check_output(output: Path) -> Path:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from configs.schema.groups import DataRoot, LambdaGrid
-from configs.schema.kinds import Count, CountOrZero, Folds, NotNegative, Options, Required, Seed
+from configs.schema.kinds import Count, CountOrZero, Folds, Options, Positive, Required, Seed
 from mcan.runtime.settings import Runtime
 
 TOKEN = re.compile(r"auto|none|[A-Za-z0-9_-]{16,128}")  # as addresses and cookies can hold it
@@ -79,7 +79,7 @@ class HumanAttention(SplitSettings):
     """configs/human_attention.yaml"""
 
     checkpoints: list[str]
-    blur: NotNegative
+    blur: Positive
     resamples: Count
     seed: Seed
 

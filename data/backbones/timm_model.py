@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from data.backbones.network import Network, Own, Resize, round_side
 from data.backbones.resnet import import_models, list_shapes
-from data.backbones.timm_weights import fetch_weights, load_file
+from data.backbones.timm_weights import fetch_model, load_file
 from data.backbones.weights import Weights, hash_weights
 
 PREFIX = "timm:"
@@ -62,7 +62,7 @@ def open_timm(name: str, weights: Weights, device: torch.device, resize: Resize 
     if weights:
         load_file(model, name, weights)
     else:
-        layers.model = fetch_weights(lambda: build_model(timm, plain, pretrained=True), name)
+        layers.model = fetch_model(lambda: build_model(timm, plain, pretrained=True), name)
     state = layers.model.state_dict()
     config = timm.data.resolve_model_data_config(model)
     return Network(

@@ -83,7 +83,7 @@ def select_tensors(model: nn.Module, content: dict[str, Any]) -> State:
     }
 
 
-def fetch_weights(build: Callable[[], nn.Module], name: str) -> nn.Module:
+def fetch_model(build: Callable[[], nn.Module], name: str) -> nn.Module:
     """A model with the weights that timm names, from the hub or its cache."""
     try:
         return build()

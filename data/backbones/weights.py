@@ -29,13 +29,13 @@ def read_weights(architecture: Architecture, path: Path, shapes: Shapes) -> Stat
         content = read_saved(path, "a checkpoint")
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"{path} does not exist; expected {describe(architecture)}"
+            f"{path} does not exist; expected {describe_checkpoint(architecture)}"
         ) from None
     found = select_keys(architecture, content)
     if any("conv2_offset" in key for key in found):
         raise ValueError(
             f"{path} has deformable convolutions, as X-152++ does, and these are not supported; "
-            f"expected {describe(architecture)}"
+            f"expected {describe_checkpoint(architecture)}"
         )
     names = {file_key(architecture, name): name for name in shapes}
     wanted = {key: shapes[name] for key, name in names.items()}
@@ -102,10 +102,10 @@ def suggest(architecture: Architecture, content: object) -> str:
     for name, other in ARCHITECTURES.items():
         if set(select_keys(other, content)) == list_keys(other):
             return f"backbone={name} has its keys"
-    return f"expected {describe(architecture)}"
+    return f"expected {describe_checkpoint(architecture)}"
 
 
-def describe(architecture: Architecture) -> str:
+def describe_checkpoint(architecture: Architecture) -> str:
     """What a network's checkpoint is, in words."""
     if architecture.detectron:
         return f"grid-feats-vqa's checkpoint of {architecture.name}, {architecture.address}"

@@ -10,10 +10,10 @@ from typing import IO
 import numpy as np
 
 from data.features.dtype import DEFAULT
-from data.features.from_pth import check_features
 from data.features.manifest import REGIONS, check_text
 from data.features.resumable_build import (
     Shape,
+    check_features,
     fill_store,
     inspect_files,
     list_files,

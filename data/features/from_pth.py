@@ -10,8 +10,8 @@ from data.backbones.resnet import official_name
 from data.features.dtype import DEFAULT
 from data.features.manifest import GRID_FEATS, check_resize, check_text
 from data.features.resumable_build import (
-    Scan,
     Shape,
+    check_features,
     fill_store,
     inspect_files,
     list_files,
@@ -102,15 +102,3 @@ def load_tensor(path: Path) -> torch.Tensor:
     if tensor.dim() != 4 or tensor.shape[0] != 1 or 0 in tensor.shape:
         raise ValueError(f"{path} has shape {list(tensor.shape)}, expected [1, features, h, w]")
     return tensor
-
-
-def check_features(files: dict[int, Path], scan: Scan, unit: str) -> None:
-    """Raise when images differ in their number of features per cell or region."""
-    first = next(iter(files))
-    expected = scan[first][1][0]
-    for image_id, (_, (features, _, _)) in scan.items():
-        if features != expected:
-            raise ValueError(
-                f"{files[image_id]} has {features} features per {unit}, but {files[first]} "
-                f"has {expected}; all must have the same"
-            )

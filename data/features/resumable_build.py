@@ -77,6 +77,18 @@ def read_state(path: Path) -> State:
     return status.st_size, status.st_mtime_ns
 
 
+def check_features(files: Mapping[int, Path], scan: Scan, unit: str) -> None:
+    """Raise when images differ in their number of features per cell or region."""
+    first = next(iter(files))
+    expected = scan[first][1][0]
+    for image_id, (_, (features, _, _)) in scan.items():
+        if features != expected:
+            raise ValueError(
+                f"{files[image_id]} has {features} features per {unit}, but {files[first]} "
+                f"has {expected}; all must have the same"
+            )
+
+
 def fill_store(
     output: Path,
     folder: Path,

@@ -1,6 +1,5 @@
 """A comparison with people as tables on the screen, a summary as JSON, and every map as CSV."""
 
-import csv
 import math
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -8,7 +7,13 @@ from typing import Any
 
 from data.human_attention.agreement import Agreement, Estimate
 from data.human_attention.comparison import HumanComparison, Paired
-from data.io.atomic_files import atomic_write, check_output_file, read_json, write_json
+from data.io.atomic_files import (
+    atomic_write,
+    check_output_file,
+    read_json,
+    write_csv,
+    write_json,
+)
 
 KIND = "comparison with human attention"
 CONTROLS = {
@@ -43,15 +48,9 @@ def write_comparison(
     """The summary, with what was compared and how, and the measures of every map: both or none."""
     content = {"kind": KIND, **description, **comparison.to_json()}
     rows = list(comparison.rows())
-    with (
-        atomic_write(summary) as unfinished,  # gets its name last: where it is, the table is
-        atomic_write(summary.with_suffix(".csv")) as temporary,
-        open(temporary, "w", encoding="utf-8", newline="") as file,
-    ):
+    with atomic_write(summary) as unfinished:  # gets its name last: where it is, the table is
         write_json(unfinished, content, indent=1)
-        table = csv.DictWriter(file, rows[0])
-        table.writeheader()
-        table.writerows(rows)
+        write_csv(summary.with_suffix(".csv"), rows[0], rows)
 
 
 def format_comparison(comparison: HumanComparison) -> str:

@@ -1,11 +1,12 @@
-"""Files that are whole or absent: JSON in, JSON out, and writing through a temporary name."""
+"""Files that are whole or absent: JSON in, JSON and CSV out, writing through a temporary name."""
 
 import contextlib
+import csv
 import errno
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,17 @@ def write_json(path: str | Path, value: Any, indent: int | None = None) -> None:
         temporary.write_text(
             json.dumps(value, ensure_ascii=False, indent=indent) + "\n", encoding="utf-8"
         )
+
+
+def write_csv(path: str | Path, columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write a table so that the file is complete or absent; what a row lacks stays empty."""
+    with (
+        atomic_write(path) as temporary,
+        open(temporary, "w", encoding="utf-8", newline="") as file,
+    ):
+        writer = csv.DictWriter(file, list(columns))
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 @contextlib.contextmanager

@@ -76,7 +76,7 @@ def fetch_rest(url: str, part: Path) -> bool:
         part.unlink()
         return False
     with response:
-        start, total = read_extent(response, have)
+        start, total = read_extent(response)
         if start not in (0, have):
             raise http.client.HTTPException(f"asked for bytes from {have}, got them from {start}")
         if total is not None:
@@ -100,7 +100,7 @@ def append(response: Any, part: Path, start: int, total: int | None, name: str) 
         shutil.copyfileobj(response, counted, BLOCK)
 
 
-def read_extent(response: Any, have: int) -> tuple[int, int | None]:
+def read_extent(response: Any) -> tuple[int, int | None]:
     """Where the body of an answer begins in the file, and how long the file is, when it says so."""
     if response.status == 206:
         extent = response.headers.get("Content-Range", "")

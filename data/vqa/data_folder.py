@@ -172,7 +172,7 @@ class DataFolder:
         """The file names an image may have, the official one first."""
         return [self.layout.fill(name, split, image_id) for name in self.layout.image_names]
 
-    def images(self, split: str, image_id: int) -> Path:
+    def image(self, split: str, image_id: int) -> Path:
         """The file of one image, under any of its names."""
         folder = self.image_folder(split)
         names = self.image_names(split, image_id)

@@ -8,6 +8,7 @@ from typing import Any
 from data.io.atomic_files import Simplify, read_json
 
 LARGEST_ID = 2**63 - 1
+MOST_NAMED = 5  # ids in one error
 
 
 def read_entries(path: str | Path, key: str, simplify: Simplify = None) -> tuple[list[Any], str]:
@@ -62,7 +63,7 @@ def check_unique(ids: Sequence[int], paths: Sequence[str | Path]) -> None:
     raise ValueError(f"{files}: {len(twice)} question ids occur more than once ({name_ids(twice)})")
 
 
-def name_ids(ids: Iterable[object], most: int = 5) -> str:
+def name_ids(ids: Iterable[object]) -> str:
     """The first few ids, for an error."""
     listed = list(ids)
-    return ", ".join(map(str, listed[:most])) + (", …" if len(listed) > most else "")
+    return ", ".join(map(str, listed[:MOST_NAMED])) + (", …" if len(listed) > MOST_NAMED else "")

@@ -10,7 +10,6 @@ from data.io.download import download
 from data.vqa.data_folder import DataFolder
 
 VQA_URL = "https://s3.amazonaws.com/cvmlp/vqa/mscoco/vqa/"
-HAT_URL = "https://s3.amazonaws.com/vqa-hat/"
 GLOVE = "glove.840B.300d"
 
 

@@ -136,12 +136,12 @@ def make_loader(
 
 
 def iterate_questions(
-    questions: Questions, stores: StoreSet, model: TrainedModel, runtime: Runtime, world: World
+    questions: Questions, stores: StoreSet, trained: TrainedModel, runtime: Runtime, world: World
 ) -> Iterator[Batch]:
     """This process's batches of any questions, with or without known answers, for a model."""
-    examples = build_examples(questions, None, model.words)
-    loader = make_loader(examples, stores, model.words, runtime, world.device)
-    return iterate_split(loader, choose_batch_size(runtime, [model]), runtime, world)
+    examples = build_examples(questions, None, trained.words)
+    loader = make_loader(examples, stores, trained.words, runtime, world.device)
+    return iterate_split(loader, choose_batch_size(runtime, [trained]), runtime, world)
 
 
 def iterate_split(

@@ -50,7 +50,7 @@ def compare(
     questions = describe_questions(folder, split, mapped, stores, seed)
     maps = read_maps(mapped, questions, folder.human_maps(split), world, runtime.show_progress)
     attentions = [
-        attend_questions(model, name, mapped, stores, questions, world, runtime)
+        attend_questions(model, name, mapped, questions, stores, runtime, world)
         for model, name in zip(models, label_models(models), strict=True)
     ]
     return compare_attention(
@@ -101,22 +101,22 @@ def read_maps(
 
 
 def attend_questions(
-    model: TrainedModel,
+    trained: TrainedModel,
     name: str,
     mapped: list[MappedQuestion],
-    stores: StoreSet,
     questions: MappedQuestions,
-    world: World,
+    stores: StoreSet,
     runtime: Runtime,
+    world: World,
 ) -> Attention:
     """One model's attention to all questions, asked in the words of VQA v1."""
     asked = Questions(questions.ids, questions.image_ids, [each.text for each in mapped], "")
-    batches = iterate_questions(asked, stores, model, runtime, world)
+    batches = iterate_questions(asked, stores, trained, runtime, world)
     dtype = choose_dtype(runtime.precision, world.device)
     try:
-        maps = map_attention(model.model, batches, questions.num_cells, world, dtype)
+        maps = map_attention(trained.model, batches, questions.num_cells, world, dtype)
     except ValueError as error:
-        raise ValueError(f"{model.path}: {error}") from None
+        raise ValueError(f"{trained.path}: {error}") from None
     assert np.array_equal(maps.question_ids.numpy(), questions.ids)
     cells, num_components = maps.cells.numpy(), maps.num_components.numpy()
-    return Attention(name, model.head_name, cells, num_components)
+    return Attention(name, trained.head_name, cells, num_components)

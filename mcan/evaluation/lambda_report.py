@@ -1,12 +1,11 @@
 """The table of λ as files, and as lines to print."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from data.io.atomic_files import atomic_write
+from data.io.atomic_files import write_csv
 from mcan.evaluation.lambda_selection import Pick, Row
 from mcan.evaluation.metrics import format_shares
 from mcan.evaluation.trained_model import TrainedModel
@@ -29,13 +28,7 @@ def write_table(path: Path, rows: Sequence[Row]) -> None:
     """The rows as a CSV file."""
     k_max, types = rows[-1].k_max, list(rows[0].accuracy_by_answer_type)
     lines = [as_cells(row, k_max, types) for row in rows]
-    with (
-        atomic_write(path) as temporary,
-        open(temporary, "w", newline="", encoding="utf-8") as file,
-    ):
-        writer = csv.DictWriter(file, lines[0])
-        writer.writeheader()
-        writer.writerows(lines)
+    write_csv(path, lines[0], lines)
 
 
 def format_picks(rows: Sequence[Row], picks: Sequence[Pick]) -> str:

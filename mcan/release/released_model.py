@@ -42,7 +42,7 @@ def list_measurements(trained: TrainedModel, content: Mapping[str, Any]) -> list
         # a checkpoint within an epoch has other weights than those that were validated
         if line["epoch"] + 1 == progress["epoch"] and not progress.get("step"):
             split, line = trained.config.get("val_split", "val"), rename_old_metrics(line)
-            found.append(read_metrics(split, line, f"validation after epoch {line['epoch']}"))
+            found.append(read_measurement(split, line, f"validation after epoch {line['epoch']}"))
     if trained.path.name == "last.pt" and progress.get("step"):
         return found  # reports name the epoch alone, in which last.pt had other weights before
     for path in sorted((trained.path.parent / "evaluate").glob("*.json")):
@@ -50,7 +50,7 @@ def list_measurements(trained: TrainedModel, content: Mapping[str, Any]) -> list
         if is_about(report, trained):
             report = rename_old_metrics(report)
             source = f"`make evaluate`{describe_conditions(report, trained)}"
-            found.append(read_metrics(report["split"], report, source))
+            found.append(read_measurement(report["split"], report, source))
     return found
 
 
@@ -79,8 +79,8 @@ def describe_conditions(report: Mapping[str, Any], trained: TrainedModel) -> str
     return "".join(f", {each}" for each in conditions)
 
 
-def read_metrics(split: str, metrics: Mapping[str, Any], source: str) -> Measurement:
-    """A line of metrics.jsonl or a report."""
+def read_measurement(split: str, metrics: Mapping[str, Any], source: str) -> Measurement:
+    """The accuracy in a line of metrics.jsonl or in a report."""
     number = metrics.get("num_questions", metrics.get("validation_questions"))
     by_type = metrics["accuracy_by_answer_type"]
     return Measurement(split, number, metrics["accuracy"], by_type, source)

@@ -47,9 +47,9 @@ def open_split(
     )
 
 
-def stage_and_join(model: TrainedModel, settings: SplitSettings, world: World) -> DataFolder:
+def stage_and_join(trained: TrainedModel, settings: SplitSettings, world: World) -> DataFolder:
     """The data of a model; processes join when the stores of the split are on their machines."""
-    folder = model.open_data(settings.data.root)
+    folder = trained.open_data(settings.data.root)
     world.join(stage_stores(folder.stores(settings.split), settings.runtime.stage_to))
     return folder
 

@@ -29,7 +29,7 @@ def draw_examples(folder: DataFolder, num: int, seed: int, output: Path) -> list
     examples = []
     for row in draw_rows(questions.image_ids, num, seed).tolist():
         try:
-            path = folder.images(SPLIT, int(questions.image_ids[row]))
+            path = folder.image(SPLIT, int(questions.image_ids[row]))
         except FileNotFoundError:
             continue  # a user may have only a part of the images
         examples.append(Example(output / path.name, questions.texts[row]))

@@ -5,13 +5,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 import attention
-from attention.basis import RadialBasis
+from attention.basis import LARGEST_ERROR, RadialBasis, mean_of_ones
 from data.features.reader import FeatureStore
 from scripts.doctor.finding import Finding, warning
 
 MOST_NAMED = 3  # grids in one finding
-SIDE = 64  # points along a side of the image, at which a fit is evaluated
-TOLERANCE = 0.2  # of its mean; the library warns of the same grids when it meets them
 
 
 def check_fit(head: attention.Head, stores: dict[str, FeatureStore]) -> Iterator[Finding]:
@@ -35,10 +33,8 @@ def check_fit(head: attention.Head, stores: dict[str, FeatureStore]) -> Iterator
 
 
 def is_fitted(basis: RadialBasis, grid: tuple[int, int]) -> bool:
-    """Whether the basis functions see a constant image on a grid as about constant, on average."""
+    """Whether the library, when it meets this grid, will not warn of a bad fit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # this very matter
         operator_LN = basis.ridge_operator(attention.Grid.of([grid], device="cpu"))[0]
-    points = attention.Grid.of([(SIDE, SIDE)], device="cpu").positions[0]
-    mean = float((operator_LN.sum(0) @ basis.evaluate(points)).mean())
-    return abs(mean - 1) <= TOLERANCE
+    return abs(mean_of_ones(operator_LN, basis) - 1) <= LARGEST_ERROR

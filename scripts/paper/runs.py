@@ -50,9 +50,9 @@ class Run(PlannedRun):
         return settings
 
     def check(self) -> None:
-        """Raise for wrong settings, for others than those of a run that is there already.
+        """Raise for wrong settings, and for others than those of a run that is there already.
 
-        And without the word vectors that one to be started needs.
+        For a run that is to be started, raise where its word vectors are missing.
         """
         settings = self.settings()
         if not self.folder.is_dir():

@@ -1,13 +1,12 @@
 """What the jobs of a sweep have measured: a row for each model and λ, and cells over the seeds."""
 
-import csv
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data.io.atomic_files import atomic_write
+from data.io.atomic_files import write_csv
 from mcan.evaluation.lambda_report import as_cells
 from mcan.evaluation.lambda_selection import Row
 from mcan.evaluation.metric_names import rename_old_metrics
@@ -112,13 +111,7 @@ def write_results(
         lines.append({**start_line(result.job, states), "seed": result.seed, **cells})
     done = {result.job.name for result in results}
     lines += [start_line(job, states) for job in plan.jobs if job.name not in done]
-    with (
-        atomic_write(path) as temporary,
-        open(temporary, "w", newline="", encoding="utf-8") as file,
-    ):
-        writer = csv.DictWriter(file, list(dict.fromkeys(header)), restval="")
-        writer.writeheader()
-        writer.writerows(lines)
+    write_csv(path, dict.fromkeys(header), lines)
 
 
 def start_line(job: Job, states: dict[str, str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import torch
 from scipy import stats
 
 import attention
-from attention.basis import RadialBasis
+from attention.basis import RadialBasis, mean_of_ones
 from tests.attention import reference
 from tests.attention.examples import mixture
 
@@ -118,6 +118,17 @@ def test_number_variance_and_ridge_are_options():
     default = RadialBasis().ridge_operator(grid)
     assert not torch.allclose(default, RadialBasis(variance=0.004).ridge_operator(grid))
     assert not torch.allclose(default, RadialBasis(ridge=1.0).ridge_operator(grid))
+
+
+@pytest.mark.filterwarnings("ignore:a constant image")
+@pytest.mark.parametrize("size", [(9, 9), (6, 17), (19, 32), (2, 10)])
+@pytest.mark.parametrize("num_basis", [100, 49])
+def test_the_mean_of_a_fitted_constant_image_is_that_over_many_points(size, num_basis):
+    basis = RadialBasis(num_basis)
+    operator = basis.ridge_operator(attention.Grid.of([size]))[0]
+    points = attention.Grid.of([(64, 64)]).positions[0]
+    fitted = operator.sum(0) @ basis.evaluate(points)
+    assert mean_of_ones(operator, basis) == pytest.approx(float(fitted.mean()), abs=1e-3)
 
 
 def test_a_grid_out_of_step_with_the_basis_warns_once():

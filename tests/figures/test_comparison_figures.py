@@ -73,7 +73,7 @@ def test_the_selected_number_of_components_is_marked_and_no_other(split, models,
 def test_photos_are_upright_and_rgb_whatever_the_file(split, tmp_path, small_dataset):
     folder = DataFolder(shutil.copytree(small_dataset, tmp_path / "data"))
     image_id = int(split.questions.image_ids[0])
-    path = folder.images("val", image_id)
+    path = folder.image("val", image_id)
     path.unlink()
     sideways = Image.fromarray(np.arange(24, dtype=np.uint8).reshape(4, 6))
     exif = Image.Exif()

@@ -57,7 +57,7 @@ MISTAKES = [
     ("human_attention", "checkpoints=[{discrete},{discrete}]", "is named 2 times"),
     ("human_attention", "checkpoints=[{discrete}] attention.lam=2",
      "attention.lam is not an option of the discrete head"),
-    ("human_attention", "checkpoints=[{discrete}] blur=0", "blur is 0"),
+    ("human_attention", "checkpoints=[{discrete}] blur=0", "blur must be a number > 0, not 0"),
     ("human_attention", "checkpoints=[{discrete}] resamples=0",
      "resamples must be a whole number >= 1"),
     ("human_attention", "checkpoints=[{discrete}] split=train",

@@ -49,7 +49,7 @@ def test_a_new_photo_is_described_by_the_model_of_the_store(run, data, small_dat
     assert backbone.name == "timm:test_vit.r160_in1k"
     with FeatureStore(data.store("val")) as store:
         image_id = int(store.image_ids[0])
-        picture = read_image(DataFolder(small_dataset).images("val", image_id))
+        picture = read_image(DataFolder(small_dataset).image("val", image_id))
         rows = backbone.describe(picture).reshape(-1, 64)
         np.testing.assert_allclose(store.rows(image_id), rows, rtol=2e-3, atol=2e-3)
 

@@ -53,7 +53,7 @@ def test_official_loaders_read_every_split(folder: DataFolder) -> None:
         with FeatureStore(folder.store(split)) as store:
             for image_id in np.unique(questions.image_ids).tolist():
                 height, width = store.size(image_id)
-                with Image.open(folder.images(split, image_id)) as image:
+                with Image.open(folder.image(split, image_id)) as image:
                     assert image.size == (24 * width, 24 * height)
             assert store.manifest.stride == 24
     assert sizes == {"train": 1000, "val": 300, "test": 80, "test-dev": 20}
@@ -64,7 +64,7 @@ def test_official_loaders_read_every_split(folder: DataFolder) -> None:
 def test_stored_features_are_the_description_of_the_stored_picture(folder: DataFolder) -> None:
     with FeatureStore(folder.store("val")) as store:
         for image_id in store.image_ids[:5].tolist():
-            with Image.open(folder.images("val", image_id)) as image:
+            with Image.open(folder.image("val", image_id)) as image:
                 described = describe(image).reshape(-1, store.num_features).astype(np.float16)
             np.testing.assert_array_equal(store.rows(image_id), described)
 

@@ -84,12 +84,12 @@ def test_images_are_found_under_each_allowed_name(tmp_path, name, split):
     path = tmp_path / name
     path.parent.mkdir(parents=True)
     path.touch()
-    assert DataFolder(tmp_path).images(split, 42) == path
+    assert DataFolder(tmp_path).image(split, 42) == path
 
 
 def test_a_missing_image_is_named_with_what_was_expected(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no image 7; .*COCO_val2014_000000000007.jpg"):
-        DataFolder(tmp_path).images("val", 7)
+        DataFolder(tmp_path).image("val", 7)
 
 
 @pytest.mark.parametrize(

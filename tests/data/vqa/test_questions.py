@@ -182,4 +182,4 @@ def test_real_files_load_and_match(split, count):
     assert list(same.answers) == [answer["answer"] for answer in first["answers"]]
     for question_id, image_id in zip(questions.ids, questions.image_ids, strict=True):
         name = "val" if split == "val" or question_id in questions.ids[63:] else "train"
-        assert folder.images(name, int(image_id)).stat().st_size > 0
+        assert folder.image(name, int(image_id)).stat().st_size > 0

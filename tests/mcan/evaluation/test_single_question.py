@@ -58,7 +58,7 @@ def test_a_question_of_the_dataset_gets_the_answer_that_evaluation_gives(model, 
     runtime = Runtime(show_progress=False, loader_threads=0)
     samples = collect_samples(model.trained, questions, stores, runtime)
     for row in range(0, len(questions), 5):
-        image = folder.images("val", int(questions.image_ids[row]))
+        image = folder.image("val", int(questions.image_ids[row]))
         answer = model.run(read_image(image), questions.texts[row]).answer()
         found, expected = answer.predictions[0], samples[row].prediction
         assert found.answer == expected.answer
