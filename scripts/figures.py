@@ -18,7 +18,7 @@ from mcan.runtime.distributed import World, choose_device
 from mcan.runtime.torch_settings import set_up_torch
 from scripts.cli.checkpoints import load_models
 from scripts.cli.command import command
-from scripts.cli.output import choose_output
+from scripts.cli.output import choose_output, place_beside
 
 
 @command("figures")
@@ -31,12 +31,13 @@ def main(settings: Figures) -> None:
     if not settings.formats:
         raise ValueError("formats is empty, expected [png], [pdf] or [png,pdf]")
     require_matplotlib()
-    folder = "chosen" if settings.questions else settings.choose
-    output = choose_output(settings.output, Path(settings.runs) / "figures" / folder)
-    check_parents(output / "a figure")
     set_up_torch(settings.runtime)
     world = World(0, 1, choose_device(settings.runtime.device, 0))
     models = load_models(settings, settings.checkpoints, world)
+    chosen = "chosen" if settings.questions else settings.choose
+    default = place_beside(models, settings.runs, "figures") / chosen
+    output = choose_output(settings.output, default)
+    check_parents(output / "a figure")
     data = models[0].open_data(settings.data.root)
     split = open_illustrated_split(data, settings.split, models, settings.runtime)
     if settings.layers:

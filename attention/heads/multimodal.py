@@ -63,7 +63,14 @@ class MultimodalHead(ContinuousHead):
         density: Family = "gaussian",
     ) -> None:
         super().__init__(
-            covariance, floor, num_basis, basis_variance, ridge, validate, normaliser, density
+            covariance=covariance,
+            floor=floor,
+            num_basis=num_basis,
+            basis_variance=basis_variance,
+            ridge=ridge,
+            validate=validate,
+            normaliser=normaliser,
+            density=density,
         )
         self.k_max = check_whole_number("k_max", k_max, 1)
         self.num_restarts = check_whole_number("num_restarts", num_restarts, 1)

@@ -34,8 +34,8 @@ class FeatureStore:
         if not self.path.is_file():
             raise FileNotFoundError(
                 f"{self.path} does not exist; make it from images with `make extract IMAGES=folder "
-                f"OUT={quote(str(self.path))}`, from .pth or .npz files with `make features "
-                "SOURCE=folder OUT=…`"
+                f"OUT={quote(str(self.path))} BACKBONE=name`, from .pth or .npz files with "
+                "`make features SOURCE=folder OUT=…`"
             )
         self.descriptor = os.open(self.path, os.O_RDONLY)
         try:

@@ -51,8 +51,9 @@ def complete(name: str, setting: Any) -> Any:
 def check_same_value(key: str, old: Any, new: Any) -> None:
     """Raise where a setting is not what the run was started with."""
     if old != new:
+        before, now = ("null" if value is None else value for value in (old, new))
         raise ValueError(
-            f"the run to resume was started with {key}={old}, not {new}; give it the same "
+            f"the run to resume was started with {key}={before}, not {now}; give it the same "
             f"settings, or another name=…"
         )
 

@@ -70,6 +70,28 @@ def test_two_models_that_select_k_get_figures_under_their_own_names(
     }
 
 
+def test_figures_of_other_models_go_elsewhere(runs_of_every_head, question_ids, tmp_path):
+    """Beside a single model, or named after all of them: none replaces another's."""
+    runs = shutil.copytree(runs_of_every_head, tmp_path / "runs")
+    before = set(listing(runs))
+    name = f"{question_ids[0]}-heads.png"
+    quick = ["components=false", "formats=[png]", "dpi=30"]
+    for names, choice in (
+        ("unimodal", f"questions=[{question_ids[0]}]"),
+        ("discrete", "num=1"),
+        ("discrete,unimodal", "num=1"),
+    ):
+        words = [f"runs={runs}", f"checkpoints=[{names}]", choice]
+        assert run_here(figures.main, *words, *quick)[0] == 0
+    added = {*listing(runs)} - before
+    assert f"unimodal/figures/chosen/{name}" in added
+    assert {path.rsplit("/", 1)[0] for path in added} == {
+        "unimodal/figures/chosen",
+        "discrete/figures/random",
+        "figures/discrete+unimodal/random",
+    }
+
+
 @pytest.mark.parametrize("names", [["discrete"], ["discrete", "multimodal"]])
 def test_layers_adds_a_figure_of_words_for_every_model(
     runs_of_every_head, question_ids, tmp_path, names

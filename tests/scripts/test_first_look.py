@@ -88,7 +88,7 @@ def test_a_limited_run_resumes_within_an_epoch_to_the_same_bits(small_dataset, r
 def test_a_limited_run_is_not_resumed_as_a_whole_one(small_dataset, runs, limited):
     words = settings(small_dataset, runs, "name=limited", "resume=true", LIMITED[1])
     before = listing(limited)
-    for more, named in ([], "4, not None"), (["runtime.limit_batches=5"], "4, not 5"):
+    for more, named in ([], "4, not null"), (["runtime.limit_batches=5"], "4, not 5"):
         error = read_error(train.main, *words, *more, quiet=[])
         assert f"the run to resume was started with runtime.limit_batches={named}" in error
     assert listing(limited) == before
