@@ -184,6 +184,11 @@ def test_a_failed_exchange_is_told_with_its_librarys_own_reason(message, known):
     assert "frame #0" not in told
 
 
+def test_a_command_that_a_test_starts_sees_no_gpu():
+    """It would train there, and two processes need two: tests/conftest.py hides them."""
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
+
+
 def test_a_device_that_is_not_there_is_rejected(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert choose_device(None, 0) == torch.device("cpu")
