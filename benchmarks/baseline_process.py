@@ -5,6 +5,8 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
+import torch
+
 from benchmarks.timing import Work
 
 _made: list[Work] = []  # in the baseline's process: its work
@@ -30,3 +32,5 @@ def _make(make: Callable[..., Work], *arguments: Any) -> None:
 
 def _work() -> None:
     _made[0]()
+    if torch.cuda.is_initialized():  # whoever waits for this process is not told of its GPU's work
+        torch.cuda.synchronize()

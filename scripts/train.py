@@ -35,17 +35,19 @@ from scripts.cluster.exit_status import count_restarts
 def main(settings: Train) -> None:
     """Train, and turn a stop on request or a number that is not finite into an exit code."""
     ignore_closed_terminal()
-    with open_processes(settings.runtime) as world:
-        try:
-            train(settings, world)
-        except StoppedOnRequestError:
-            if world.is_first:
-                print("stopped on request; resume=true continues from the checkpoint", flush=True)
-            sys.exit(PREEMPTED)
-        except FloatingPointError as error:
-            raise ValueError(str(error)) from None
-        except MemoryError as error:
-            raise MemoryError(f"{error}; resume=true continues from the last checkpoint") from None
+    try:
+        with open_processes(settings.runtime) as world:
+            try:
+                train(settings, world)
+            except FloatingPointError as error:
+                raise ValueError(str(error)) from None
+            except MemoryError as error:
+                advice = "resume=true continues from the last checkpoint"
+                raise MemoryError(f"{error}; {advice}") from None
+    except StoppedOnRequestError:
+        if world.is_first:
+            print("stopped on request; resume=true continues from the checkpoint", flush=True)
+        sys.exit(PREEMPTED)
 
 
 def train(settings: Train, world: World) -> None:

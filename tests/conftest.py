@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import itertools
+import os
 import shutil
 import signal
 import sys
@@ -22,6 +23,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # What is imported and collected stays: the garbage collector need not go over it again and again.
 gc.disable()
+
+
+def pytest_configure(config):
+    """Hide the GPUs from all tests but those of `-m cuda`: a command that sees one runs on it.
+
+    A run would not resume to the same bits there, and two processes need two GPUs.
+    """
+    if config.getoption("markexpr") != "cuda":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # to torch as well: it looks when it is first asked
 
 
 # The files that take longest come first, so that both workers end at about the same time.
@@ -95,10 +105,10 @@ def pytest_runtest_setup(item):
         pytest.skip("no CUDA device")
 
 
-@pytest.fixture(params=["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"])
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 def device(request):
-    """Every device there is."""
-    return torch.device(request.param)
+    """The CPU and, with `-m cuda`, the first GPU."""
+    return torch.device("cuda", 0) if request.param == "cuda" else torch.device("cpu")
 
 
 @pytest.fixture(scope="session")

@@ -13,15 +13,15 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
 # CUDA's autocast lists, as far as this model meets them
-LOW_PRECISION = {"linear", "matmul", "__matmul__", "bmm", "lstm", "scaled_dot_product_attention"}
+LOW_PRECISION = {"linear", "matmul", "__matmul__", "bmm", "scaled_dot_product_attention"}
 FULL_PRECISION = {"layer_norm", "softmax", "binary_cross_entropy_with_logits"}
 
 
 class GPUKernels(TorchFunctionMode):
     """While it is entered, torch runs as under CUDA's autocast to `dtype`, with fused kernels.
 
-    What the model computes in float32 outside autocast is cast too: the last layer of the scores
-    and the context, a small part of a step.
+    The LSTM stays in float32. What else the model computes in float32 outside autocast is cast: the
+    last layer of the scores and the context, a small part of a step.
     """
 
     def __init__(self, dtype: torch.dtype) -> None:

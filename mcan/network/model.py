@@ -3,7 +3,6 @@
 Shape letters: B batch, T tokens, L cells, F features per cell, H hidden, A answers.
 """
 
-import contextlib
 from dataclasses import dataclass
 
 import torch
@@ -100,9 +99,9 @@ class MCAN(nn.Module):
 
     def encode(self, tokens: Tensor, word_mask: Tensor) -> Tensor:
         """tokens (B, T) -> (B, T, H)."""
-        # oneDNN has no LSTM in half precision for processors without AVX-512, and fails there
-        on_cpu = tokens.device.type == "cpu"
-        with without_autocast(tokens.device) if on_cpu else contextlib.nullcontext():
+        # Autocast to bfloat16 computes cuDNN's LSTM in float16, whose gradients need a loss scale;
+        # oneDNN has none in half precision for processors without AVX-512, and fails there.
+        with without_autocast(tokens.device):
             words, _ = self.lstm(self.embedding(tokens))
         for layer in self.encoder:
             words = layer(words, word_mask)

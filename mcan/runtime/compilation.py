@@ -31,6 +31,8 @@ def compile_layers(model: MCAN, device: torch.device, backend: str = "inductor")
     model.lstm.register_forward_hook(lay_out_by_question)
     model.project_features.register_forward_hook(copy_output)
     model.splits_first_layer = False  # a compiled layer is one graph
+    # under DDP, torch.compile would cut it into parts as large as what DDP exchanges at a time
+    torch._dynamo.config.optimize_ddp = False
     for layer in [*model.encoder, *model.decoder]:
         layer.forward = MethodType(compile_forward(type(layer).forward, backend), layer)
     if isinstance(model.pool_image.head, MultimodalHead):

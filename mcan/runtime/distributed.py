@@ -16,6 +16,8 @@ import torch.distributed as dist
 # its functions have the group as a default argument if it is imported later, as DDP does
 import torch.distributed.nn.functional
 
+from mcan.runtime.stop_request import StoppedOnRequestError
+
 Result = TypeVar("Result")
 
 # how gloo, NCCL and torch's store say that the other side of a connection is gone
@@ -122,16 +124,21 @@ def find_world(device: str | None = None, timeout_minutes: float = 10) -> World:
 def open_world(device: str | None, timeout_minutes: float) -> Iterator[World]:
     """The world for as long as the block lasts; an exchange that fails is an error by name."""
     world = find_world(device, timeout_minutes)
+    leaves_alone = False
     try:
         yield world
+    except StoppedOnRequestError as error:
+        clear_frames(error)
+        raise
     except BaseException as error:
+        leaves_alone = True
         clear_frames(error)  # whose variables may hold the group
         is_gloo = isinstance(error, RuntimeError) and "gloo" in str(error)
         if not (is_gloo or isinstance(error, dist.DistError)):
             raise
         raise ConnectionAbortedError(describe_failure(world, str(error))) from error
     finally:
-        leave_world()
+        leave_world(leaves_alone)
 
 
 def clear_frames(error: BaseException | None) -> None:
@@ -160,15 +167,17 @@ def describe_failure(world: World, message: str) -> str:
     return f"{what}, and resume=true continues from the last checkpoint ({reason})"
 
 
-def leave_world() -> None:
+def leave_world(leaves_alone: bool = False) -> None:
     """Leave the group, if there is one, and end its threads.
 
     Gloo's threads end with the last reference to the group; DDP's lies in a cycle. Left to the
-    end of Python, a thread that still releases a tensor aborts the process.
+    end of Python, a thread that still releases a tensor aborts the process. NCCL waits until all
+    processes leave: one that an error ends `alone` only ends, and torchrun then ends the others.
     """
-    if dist.is_initialized():
-        dist.destroy_process_group()
-        gc.collect()
+    if not dist.is_initialized() or (leaves_alone and dist.get_backend() == "nccl"):
+        return
+    dist.destroy_process_group()
+    gc.collect()
 
 
 def choose_device(name: str | None, local_rank: int = 0, local_size: int = 1) -> torch.device:

@@ -40,6 +40,11 @@ class StandInEvent:
 def fake_cuda() -> Iterator[None]:
     """Tensors on `CUDA` inside; for a process of its own, since what is cached stays fake."""
     register_device_guard()
+    # a CUDA build of torch would ask the device which of its kernels to take
+    torch.backends.cudnn.enabled = False
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    torch.backends.cuda.enable_flash_sdp(False)
+    torch.backends.cuda.enable_mem_efficient_sdp(False)
     torch.cuda.amp.common.amp_definitely_not_available = lambda: False
     torch.cuda.is_bf16_supported = lambda *_, **__: True
     torch.cuda.Event = StandInEvent

@@ -31,3 +31,9 @@ def test_nothing_waits_for_the_device(traced, part):
     assert len(cases) >= 36
     assert min(found["operations"] for found in cases.values()) > 100
     assert {name: found["waits"] for name, found in cases.items() if found["waits"]} == {}
+
+
+def test_the_lstm_computes_in_float32(traced):
+    """Under autocast to bfloat16 it would be in float16, and its gradients without a scale."""
+    dtypes = {tuple(found["lstm"]) for name, found in traced.items() if name not in WAITING}
+    assert dtypes == {("torch.float32",)}

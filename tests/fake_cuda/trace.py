@@ -1,7 +1,7 @@
 """Training steps and evaluation batches on a CUDA device that does not exist: what would wait.
 
 `python -m tests.fake_cuda.trace` prints a JSON object: for every case the operations that make the
-CPU wait for the GPU, and the number of operations.
+CPU wait for the GPU, the number of operations, and what the LSTM computes in.
 """
 
 import itertools
@@ -54,7 +54,11 @@ def main() -> None:
                         watch.waits.append(str(error))
                 if not watch.waits:
                     break
-            found[name] = {"waits": watch.waits, "operations": watch.num_operations}
+            found[name] = {
+                "waits": watch.waits,
+                "operations": watch.num_operations,
+                "lstm": sorted(watch.lstm_dtypes),
+            }
     print(json.dumps(found))
 
 

@@ -11,12 +11,13 @@ COPIES = ("_to_copy", "copy_")
 
 
 class Watch(TorchDispatchMode):
-    """Counts operations on CUDA, and describes each one that waits."""
+    """Counts operations on CUDA, describes each one that waits, and notes the LSTM's dtype."""
 
     def __init__(self) -> None:
         super().__init__()
         self.num_operations = 0
         self.waits: list[str] = []
+        self.lstm_dtypes: set[str] = set()
 
     def __torch_dispatch__(
         self, operation: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -28,6 +29,8 @@ class Watch(TorchDispatchMode):
         made = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
         devices = {tensor.device.type for tensor in [*given, *made]}
         self.num_operations += "cuda" in devices
+        if name == "_thnn_fused_lstm_cell":
+            self.lstm_dtypes.add(str(given[0].dtype))
         if name in COPIES:
             non_blocking = bool(kwargs.get("non_blocking")) or (len(args) > 2 and bool(args[2]))
             if devices == {"cpu", "cuda"} and not non_blocking:

@@ -22,6 +22,7 @@ from data.vqa.layout import LAYOUTS, Layout, register_layout
 from mcan.cost.step_cost import Cost
 from scripts.data import main as make_data
 from scripts.doctor import __main__ as doctor
+from scripts.doctor import gpus
 from scripts.doctor.__main__ import main
 from scripts.doctor.environment import check_versions
 from scripts.doctor.gpus import Machine, check_gpus, check_launches, check_memory
@@ -31,6 +32,12 @@ from scripts.doctor.storage import check_file_system, find_file_system
 from tests.data.vqa.official_files import make_annotation, make_question
 from tests.mcan.runtime.stand_in_gpus import stand_in
 from tests.small_models import listing, run_here
+
+
+@pytest.fixture(autouse=True)
+def _no_driver(monkeypatch, tmp_path):
+    """A driver whose GPUs are hidden, as tests/conftest.py hides them, would be a problem."""
+    monkeypatch.setattr(gpus, "DRIVER", tmp_path / "no_driver")
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ def counting() -> Iterator[list[int]]:
 @contextlib.contextmanager
 def own_graphs() -> Iterator[None]:
     """Graphs of others do not count inside, nor do its graphs or its settings stay."""
-    settings = ("recompile_limit", "specialize_float")
+    settings = ("recompile_limit", "specialize_float", "optimize_ddp")
     unchanged = {name: getattr(torch._dynamo.config, name) for name in settings}
     torch._dynamo.reset()
     try:

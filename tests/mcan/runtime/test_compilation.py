@@ -1,18 +1,24 @@
 """Compiled layers compute what plain ones do, whatever the grid, with a handful of graphs."""
 
 import copy
+import dataclasses
+import os
 import shutil
 
 import pytest
 import torch
 from torch._dynamo.utils import counters
+from torch.nn.parallel import DistributedDataParallel
 
 import attention
+import mcan
 from mcan.checkpoint import load_checkpoint
 from mcan.evaluation.trained_model import load_trained
-from mcan.runtime.compilation import compile_iteration
+from mcan.runtime.compilation import compile_iteration, compile_layers
+from mcan.runtime.distributed import open_world
 from tests.mcan.runtime.compiled_models import (
     SHAPES,
+    SIZES,
     assert_alike,
     batch,
     build_pair,
@@ -20,6 +26,7 @@ from tests.mcan.runtime.compiled_models import (
     differentiate,
     own_graphs,
 )
+from tests.mcan.runtime.together import free_port, start_processes
 from tests.small_runs import assert_same, settings, train_here, without_times
 
 pytestmark = pytest.mark.filterwarnings("ignore:a constant image")
@@ -104,6 +111,30 @@ def test_every_variant_there_is_makes_six_graphs_whatever_the_grids():
                 compiled.eval()(*batch(number, shapes, CPU))
     assert made == [6]
     assert not counters["graph_break"]
+
+
+def count_parts_under_ddp(rank, port, file):
+    """What a backend gets to compile for a training step of layers of several megabytes."""
+    os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    torch._dynamo.reset()
+    parts = []
+
+    @torch._dynamo.register_backend(name="counting")
+    def count(graph, inputs):
+        parts.append(graph)
+        return graph.forward
+
+    with open_world("cpu", 1) as world:
+        world.join()
+        model = mcan.MCAN(dataclasses.replace(SIZES, hidden=512), attention.build("discrete"))
+        compile_layers(model, CPU, "counting")
+        DistributedDataParallel(model)(*batch(0, [(4, 5)] * 3, CPU)).sum().backward()
+    file.write_text(str(len(parts)))
+
+
+def test_a_layer_stays_one_graph_where_processes_train_together(tmp_path):
+    start_processes(count_parts_under_ddp, (free_port(), tmp_path / "parts"), 1)
+    assert (tmp_path / "parts").read_text() == "2"  # a layer of the encoder, one of the decoder
 
 
 def fit(head, number, size, num_images, k):

@@ -24,6 +24,7 @@ from mcan.runtime.distributed import (
     find_world,
     open_world,
 )
+from mcan.runtime.stop_request import StoppedOnRequestError
 from tests.mcan.runtime.stand_in_gpus import stand_in
 from tests.mcan.runtime.together import exchange, free_port, run_together, start_processes
 from tests.small_runs import compose, settings
@@ -184,6 +185,11 @@ def test_a_failed_exchange_is_told_with_its_librarys_own_reason(message, known):
     assert "frame #0" not in told
 
 
+def test_a_command_that_a_test_starts_sees_no_gpu():
+    """It would train there, and two processes need two: tests/conftest.py hides them."""
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
+
+
 def test_a_device_that_is_not_there_is_rejected(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert choose_device(None, 0) == torch.device("cpu")
@@ -199,6 +205,29 @@ def test_what_the_first_process_cannot_do_is_raised():
     assert alone.run_on_first(sum, [2, 3]) == 5
     with pytest.raises(FileNotFoundError, match="no_such_file"):
         alone.run_on_first(Path("no_such_file").read_text)
+
+
+@pytest.mark.parametrize(
+    ("backend", "error", "is_left"),
+    [
+        ("nccl", None, True),
+        ("nccl", StoppedOnRequestError, True),  # all raise it together
+        ("nccl", ValueError, False),
+        ("nccl", SystemExit, False),
+        ("gloo", ValueError, True),
+    ],
+)
+def test_one_that_an_error_ends_does_not_wait_until_others_leave_nccl(
+    monkeypatch, backend, error, is_left
+):
+    left = []
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_backend", lambda: backend)
+    monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: left.append(True))
+    with contextlib.suppress(*[error] if error else []), open_world("cpu", 1):
+        if error:
+            raise error
+    assert bool(left) == is_left
 
 
 def work_in_group(fails):
