@@ -31,7 +31,7 @@ MULTIMODAL = [
     "model.embedding=4", "model.hidden=4", "model.num_layers=1", "model.num_heads=2",
     "model.pooling=4", "model.output=8", "model.dropout=0", "optim.batch_size=6",
     "optim.epsilon=1e-4", "optim.rate={peak:1e-2,warmup_steps:2,decay_share:0.4}",
-    "optim.answer_prior=false", "optim.epochs=3", "name=multimodal", "seed=4",
+    "optim.answer_prior=false", "optim.clip=null", "optim.epochs=3", "name=multimodal", "seed=4",
     "init_from=runs/first", "attention=multimodal", "attention.k_max=3",
     "attention.num_restarts=1", "attention.lam={linear:[0,1]}",
     "attention.train_iterations={steps:{1:2,3:4}}",
