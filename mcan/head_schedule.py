@@ -58,7 +58,8 @@ class Steps:
     """{steps: {1: x, 6: y}}: each value from its epoch on."""
 
     def __init__(self, setting: Any, num_epochs: int) -> None:
-        self.steps = sorted((int(epoch), check_number(x)) for epoch, x in setting.items())
+        # by way of text, which may come from a file: 1.5 is no epoch, nor is true
+        self.steps = sorted((int(str(epoch)), check_number(x)) for epoch, x in setting.items())
         if not self.steps or self.steps[0][0] != 1:
             raise ValueError("no value from epoch 1 on")
 
@@ -110,8 +111,14 @@ class ScheduledHead:
 
     def values_at(self, epoch: int) -> dict[str, Number]:
         """The scheduled options and the values in force in an epoch."""
-        values = {name: schedule.at(epoch) for name, schedule in self.schedules.items()}
-        return {n: round(v) if self.types[n] is int else v for n, v in values.items()}
+        return {
+            name: self.fit(name, schedule.at(epoch)) for name, schedule in self.schedules.items()
+        }
+
+    def fit(self, name: str, value: Number) -> Number:
+        """A value between two whole numbers rounded, where the option is one; 2.5 alone is not."""
+        is_between = self.types[name] is int and not isinstance(self.schedules[name], Constant)
+        return round(value) if is_between else value
 
     def options_at(self, epoch: int) -> dict[str, Any]:
         """Name and options with the values in force in an epoch."""

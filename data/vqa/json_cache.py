@@ -23,7 +23,8 @@ from data.vqa.questions import (
 
 FORMAT = 1
 LEAST_BYTES = 8 << 20  # of a file that is worth it: smaller ones are parsed in a tenth of a second
-UNREADABLE = (OSError, ValueError, LookupError, EOFError, zipfile.BadZipFile)
+# RuntimeError: zipfile takes a damaged flag for encryption, or for a method that it does not have
+UNREADABLE = (OSError, ValueError, LookupError, EOFError, RuntimeError, zipfile.BadZipFile)
 Parsed = TypeVar("Parsed")
 Arrays = Mapping[str, np.ndarray]
 

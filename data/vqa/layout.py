@@ -110,7 +110,7 @@ class Layout:
         splits = "+".join(name for name in names if name not in self.extra)
         if len(set(extra)) < len(extra):
             raise ValueError(f"split '{split}' names a part twice; name each part once")
-        self.split_names(splits or extra[0])
+        self.split_names(splits or "+".join(extra))
         return splits, extra
 
     def overlap(self, trained: str, evaluated: str) -> tuple[str, ...]:

@@ -12,16 +12,26 @@ from data.vqa.data_folder import DataFolder
 from data.vqa.results import check_results, write_results
 from mcan.evaluation.evaluation_split import EvaluationSplit
 from mcan.evaluation.predict import Predictions
-from mcan.evaluation.trained_model import TrainedModel, join_names
+from mcan.evaluation.trained_model import TrainedModel, join_names, name_models
 
 NUM_TEST = 447_793  # questions of VQA-v2's test2015, all of which the server wants
 
 
 def check_ensemble(models: Sequence[TrainedModel]) -> None:
-    """Raise when models cannot answer together: they must number answers and words alike."""
+    """Raise when models cannot answer together.
+
+    They must number answers and words alike, and read as many words of a question.
+    """
+    name_models(models)  # raises where one is named twice: it would count double
     first = models[0]
     for other in models[1:]:
         first.words.check_same(other.words, str(other.path), str(first.path))
+        lengths = first.words.question_length, other.words.question_length
+        if lengths[0] != lengths[1]:
+            raise ValueError(
+                f"{first.path} reads {lengths[0]} words of a question and {other.path} "
+                f"{lengths[1]}; an ensemble needs models with the same data.question_length"
+            )
 
 
 def name_ensemble(models: Sequence[TrainedModel], name: str | None = None) -> str:

@@ -15,7 +15,9 @@ def prepare_data(settings: TrainingSettings, folder: DataFolder, resume: bool = 
     if not resume:  # a checkpoint has embeddings
         check_word_vectors(settings.word_vectors)
     ensure_dataset(data)
-    for name in folder.layout.divide_training(settings.train_split)[1]:
+    splits, extra = folder.layout.divide_training(settings.train_split)
+    folder.check_annotations(splits)
+    for name in extra:
         folder.check_extra(name)
     words = prepare_words(folder, data.min_answer_count, data.question_length)
     notice = words.notice_of_threshold(data.min_answer_count, folder)

@@ -8,7 +8,7 @@ from attention.heads.registry import complete_options
 from mcan.runtime.settings import read_batch_size
 from mcan.training.learning_rate import with_name
 
-MUST_MATCH = ("seed", "train_split", "model", "attention", "optim")
+MUST_MATCH = ("seed", "train_split", "val_split", "model", "attention", "optim")
 MAY_CHANGE = {"optim.epochs"}  # more epochs are more of the same
 BATCHES = {"limit_batches": None, "mixing": "none"}  # of `runtime`, with what they were at first
 
@@ -25,10 +25,9 @@ def list_values(
 ) -> Iterator[tuple[str, Any, Any]]:
     """What decides what a run learns: each key, with its value before and now."""
     for name in MUST_MATCH:
-        old, new = (flatten(name, complete(name, each[name])) for each in (before, now))
+        old, new = (complete(name, each[name]) for each in (before, now))
         # a head's name first: the options of another head differ because of it
-        for key in sorted({*old, *new}, key=lambda key: (key != "attention.name", key)):
-            yield key, old.get(key), new.get(key)
+        yield from sorted(pair_values(name, old, new), key=lambda each: each[0] != "attention.name")
     if now["attention"].get("selection") == "batch":  # K* in validation depends on it
         yield "runtime.evaluation_batch_size", read_batch_size(before), read_batch_size(now)
     for name, default in BATCHES.items():
@@ -58,12 +57,10 @@ def check_same_value(key: str, old: Any, new: Any) -> None:
         )
 
 
-def flatten(name: str, setting: Any) -> dict[str, Any]:
-    """Dotted keys and values of a setting."""
-    if not isinstance(setting, Mapping):
-        return {name: setting}
-    return {
-        key: value
-        for part, inner in setting.items()
-        for key, value in flatten(f"{name}.{part}", inner).items()
-    }
+def pair_values(key: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Dotted keys with both values of a setting; one that was a group only once stays whole."""
+    if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
+        yield key, old, new
+        return
+    for part in sorted({*old, *new}, key=str):
+        yield from pair_values(f"{key}.{part}", old.get(part), new.get(part))

@@ -33,6 +33,7 @@ def test_a_linear_schedule_of_one_epoch_is_at_its_end():
     [
         "2", None, True, {}, {"linear": [1]}, {"linear": 3}, {"linear": ["a", "b"]},
         {"steps": {}}, {"steps": {2: 1}}, {"steps": [1, 2]}, {"steps": {"one": 1}},
+        {"steps": {1: 1, 1.5: 2}}, {"steps": {True: 1}},
         {"constant": "x"}, {"constant": False}, {"cosine": [1, 2]},
         {"constant": 1, "steps": {1: 2}},
     ],
@@ -40,6 +41,15 @@ def test_a_linear_schedule_of_one_epoch_is_at_its_end():
 def test_anything_else_is_rejected_with_its_name_and_the_forms_there_are(setting):
     with pytest.raises(ValueError, match=r"attention\.lam must be a number, .*linear.*steps.*not "):
         parse_schedule("attention.lam", setting, num_epochs=5)
+
+
+def test_a_fraction_is_rejected_for_a_whole_number_and_rounded_only_on_a_line():
+    for fraction in (2.5, {"constant": 2.5}):
+        with pytest.raises(ValueError, match=r"train_iterations must be a whole number .*not 2\.5"):
+            ScheduledHead({"name": "multimodal", "train_iterations": fraction}, 5).check()
+    line = ScheduledHead({"name": "multimodal", "train_iterations": {"linear": [1, 4]}}, 5)
+    line.check()
+    assert [line.values_at(epoch)["train_iterations"] for epoch in range(1, 6)] == [1, 2, 2, 3, 4]
 
 
 def test_an_option_that_the_head_does_not_name_cannot_follow_a_schedule():

@@ -1,6 +1,7 @@
 """make export: the server's files, of one model and of an ensemble."""
 
 import json
+import re
 import shlex
 import shutil
 from dataclasses import replace
@@ -11,6 +12,7 @@ from data.io.atomic_files import check_output_file
 from data.vqa.data_folder import DataFolder
 from data.vqa.questions import load_questions
 from data.vqa.results import load_results, result_name
+from mcan.checkpoint import load_checkpoint, save_checkpoint
 from mcan.evaluation.export import name_ensemble
 from mcan.evaluation.trained_model import load_trained
 from scripts import evaluate, export, score
@@ -114,6 +116,23 @@ def test_an_ensemble_answers_together_and_is_named_after_its_runs(
     alone = load_results(exported[0] / TEST.format("peaky"))
     assert together.keys() == alone.keys()
     assert together != alone
+
+
+def test_an_ensemble_of_models_that_do_not_go_together_is_rejected(
+    peaky_run, discrete_run, tmp_path
+):
+    """A model trained on 5 words of a question would otherwise be given 14, or another only 5."""
+    content = load_checkpoint(discrete_run / "best.pt")
+    save_checkpoint(tmp_path / "short.pt", {**content, "question_length": 5})
+    for named, expected in (
+        (f"{peaky_run},{tmp_path / 'short.pt'}", "reads 14 words of a question and .*short.pt 5;"),
+        (f"{peaky_run},{peaky_run}/best.pt", "best.pt is named 2 times; name each checkpoint once"),
+    ):
+        words = f"checkpoints=[{named}]", f"output={tmp_path / 'out'}"
+        code, printed, error = run_here(export.main, *words)
+        assert (code, printed) == (2, "")
+        assert re.search(expected, error)
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_names_of_many_runs_make_a_file_name_that_can_be_written(peaky_run, tmp_path):

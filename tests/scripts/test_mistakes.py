@@ -75,6 +75,8 @@ MISTAKES = [
     ("cost", "model.num_heads=5", "model.num_heads must divide"),
     ("train", "name=2024", "name must be text"),
     ("train", "optim.epochs=0", "optim.epochs must be a whole number >= 1, not 0"),
+    ("train", "train_split=test", "so split=test has no accuracy and cannot be trained on"),
+    ("train", "train_split=''", "there is no split ''"),
     ("train", "tracker=[diary]", "there is no tracker 'diary'; there are tensorboard, wandb"),
     ("train", "init_from={files}/words.pt", "files/words.pt was made with another vocabulary"),
     ("train", "init_from={files}/foreign.pt", "foreign.pt was trained on 69 per cell of backbone"),

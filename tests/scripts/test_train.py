@@ -117,6 +117,14 @@ def test_a_finished_run_resumes_to_itself(words, runs, reference):
             ["resume=true", "attention=discrete"],
             "the run to resume was started with attention.name=multimodal, not discrete",
         ),
+        (  # best.pt would be the better of two that were measured on different questions
+            ["resume=true", "val_split=train"],
+            "the run to resume was started with val_split=val, not train",
+        ),
+        (
+            ["resume=true", "attention.lam=5"],
+            "the run to resume was started with attention.lam={'linear': [0, 2]}, not 5",
+        ),
     ],
 )
 def test_an_existing_run_is_not_touched_without_resume_or_with_other_settings(

@@ -9,7 +9,6 @@ from typing import Any
 
 from torch.utils.tensorboard import SummaryWriter
 
-from mcan.training.same_settings import flatten
 from mcan.training.step import StepResult
 from mcan.training.trackers.tracker import (
     STEPS_PER_POINT,
@@ -94,4 +93,15 @@ def list_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: value if isinstance(value, (bool, int, float, str)) else str(value)
         for key, value in flat.items()
+    }
+
+
+def flatten(name: str, setting: Any) -> dict[str, Any]:
+    """Dotted keys and values of a setting."""
+    if not isinstance(setting, Mapping):
+        return {name: setting}
+    return {
+        key: value
+        for part, inner in setting.items()
+        for key, value in flatten(f"{name}.{part}", inner).items()
     }

@@ -111,6 +111,20 @@ def test_a_damaged_cache_is_made_again(questions, damage, monkeypatch):
         assert json_cache.read_questions(questions).texts == TEXTS
 
 
+def test_a_cache_with_any_flipped_bit_in_its_directory_is_valid_or_made_again(questions):
+    """There are the flags and methods of its parts, of which no checksum is kept."""
+    json_cache.read_questions(questions)
+    cache = json_cache.cache_of(questions)
+    content = cache.read_bytes()
+    for place in range(content.index(b"PK\x01\x02"), len(content)):
+        for bit in range(8):
+            damaged = bytearray(content)
+            damaged[place] ^= 1 << bit
+            cache.write_bytes(damaged)
+            found = json_cache.load_cache(questions, json_cache.questions_from_arrays)
+            assert found is None or found.texts == TEXTS
+
+
 def test_where_no_cache_can_be_written_files_are_parsed(questions, monkeypatch):
     def fail(path):
         raise OSError(f"{path} cannot be written: Read-only file system")
