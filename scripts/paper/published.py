@@ -15,6 +15,6 @@ TEST_STANDARD = {
 }
 # Table 2: Jensen–Shannon divergence from VQA-HAT
 DIVERGENCE = {"discrete": 0.64, "unimodal": 0.59, "multimodal": 0.54}
-# Section 4.1: shares of K* = 1 … 4 with λ = 5
+# Section 6.1: shares of K* = 1 … 4 with λ = 5
 SHARES = (80.8, 12.4, 4.4, 2.4)
 LAMBDA = 5.0
