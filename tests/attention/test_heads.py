@@ -87,6 +87,8 @@ def test_every_number_of_components_passes_gradients_in_training(k):
         return head(scores, values, grid, num_components=k, step=1).context
 
     assert torch.autograd.gradcheck(context, (scores.requires_grad_(),), eps=1e-7, atol=1e-5)
+    out = head(scores, values, grid, num_components=k, step=1)
+    assert out.mixture.num_components.tolist() == [[k]]
 
 
 @pytest.mark.parametrize("training", [True, False])

@@ -207,6 +207,13 @@ def test_tensorboard_shows_maps_of_the_same_questions_every_epoch_and_the_settin
     assert b"attention.k_max" in settings_shown
 
 
+def test_the_first_epoch_has_the_first_learning_rate_of_a_schedule_over_epochs(words, runs):
+    rate = "optim.rate={name:mcan,peak:4e-3,warmup_epochs:1,decay:0.1,decay_epochs:[2]}"
+    train_here([*words, "name=by_epoch", "optim.epochs=3", rate])
+    lines = end_state(runs / "by_epoch")["metrics"]
+    assert [line["learning_rate"] for line in lines] == pytest.approx([2e-3, 4e-3, 4e-4])
+
+
 def test_a_run_ends_with_figures_a_table_and_what_to_do_next(words, runs, small_dataset, capsys):
     train_here([*words, "name=shown", "optim.epochs=1", "figures=2"])
     printed = capsys.readouterr().out

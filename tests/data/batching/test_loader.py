@@ -171,7 +171,8 @@ def test_an_error_in_a_thread_names_the_image_and_ends_the_threads(make_loader, 
     batches = loader.iterate(ONE_BY_ONE)
     next(batches)
     os.truncate(tmp_path / "a.h5", loader.stores.stores[0].header.data_offset)
-    with pytest.raises(ValueError, match=r"image \d+ could not be read: .*truncated"):
+    # a thread that has read its rows before the cut, and looks after it, finds a changed file
+    with pytest.raises(ValueError, match=r"image \d+ could not .*(truncated|changed) while in use"):
         list(batches)
     assert not list_threads()
 

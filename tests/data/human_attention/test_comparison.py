@@ -4,14 +4,23 @@ import json
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import jensenshannon
+from scipy.stats import spearmanr
 
 from data.human_attention.agreement import Agreement
 from data.human_attention.comparison import Attention, HumanComparison, compare_attention, dump
 from data.human_attention.controls import make_even
 from data.human_attention.human_reference import HumanReference, next_of_same
-from data.human_attention.map_arrays import HumanMaps, MappedQuestions, spread_map, stack_maps
+from data.human_attention.map_arrays import (
+    FINE_SIDE,
+    HumanMaps,
+    MappedQuestions,
+    spread_map,
+    stack_maps,
+)
 from data.human_attention.measures import jensen_shannon
 from data.human_attention.report import write_comparison
+from data.human_attention.vqa_hat import distribute
 from data.vqa.derangement import derange
 
 NUM_QUESTIONS, NUM_ANNOTATORS = 40, 3
@@ -167,6 +176,28 @@ def test_controls_that_are_not_defined_are_null(comparison: HumanComparison) -> 
 
 def test_the_next_person_is_of_the_same_question() -> None:
     assert next_of_same(np.array([0, 0, 0, 2, 5, 5])).tolist() == [1, 2, 0, 3, 5, 4]
+
+
+def test_every_map_meets_the_next_persons_in_all_measures() -> None:
+    scores = HumanReference(QUESTIONS, MAPS, 10, 0).score_annotators()
+    for place, other in enumerate(next_of_same(MAPS.questions).tolist()):
+        distance = jensenshannon(MAPS.cells[place], MAPS.cells[other], base=2)
+        assert scores["distance_bits"][place] == pytest.approx(distance)
+        ranked = spearmanr(MAPS.coarse[place], MAPS.coarse[other]).statistic
+        assert scores["spearman"][place] == pytest.approx(ranked)
+
+
+def test_the_centre_is_the_mean_map_of_other_images_on_each_images_grid(
+    comparison: HumanComparison,
+) -> None:
+    images, squared = QUESTIONS.image_ids[MAPS.questions], []
+    for place, question in enumerate(MAPS.questions):
+        mean = MAPS.fine[images != images[place]].mean(0).reshape(FINE_SIDE, FINE_SIDE)
+        centre = distribute(mean, *QUESTIONS.sizes[question])
+        human = MAPS.cells[place, : len(centre)]
+        squared.append(jensenshannon(centre, human, base=2) ** 2)
+    found = comparison.controls["centre"].divergence_bits.mean
+    assert found == pytest.approx(np.mean(squared))
 
 
 def test_a_map_without_a_second_person_is_left_out_of_that_control() -> None:

@@ -1,6 +1,8 @@
 """The list of metrics, and files with older names."""
 
 import json
+import math
+from dataclasses import fields
 
 import pytest
 import torch
@@ -12,6 +14,7 @@ from mcan.evaluation.metrics import (
     AnsweredSplit,
     compute_metrics,
     count_objects,
+    perplexity,
     register_metric,
     sparsity,
 )
@@ -40,6 +43,16 @@ def test_sparsity_is_the_mean_over_questions_and_absent_where_it_is_not_defined(
         predictions = Predictions(**columns, zero_weight_share=zero, outside_support_share=outside)
         answered = AnsweredSplit(predictions, {}, [], None, {}, 1)
         assert sparsity(answered) == expected
+
+
+def test_perplexity_is_the_median_over_questions_and_absent_for_an_ensemble():
+    columns = {each.name: None for each in fields(Predictions)}
+    for found, expected in (
+        ([9.0, 1.0, 2.5], {"perplexity": 2.5}),
+        ([math.nan] * 3, {}),
+    ):
+        predictions = Predictions(**{**columns, "perplexity": torch.tensor(found)})
+        assert perplexity(AnsweredSplit(predictions, {}, [], None, {}, 1)) == expected
 
 
 def test_a_question_that_counts_is_about_the_objects_it_counts():

@@ -140,7 +140,16 @@ def test_an_ensemble_gives_the_answer_of_the_highest_mean_probability():
 
 
 def test_collapsed_components_are_those_in_use_without_area():
-    sigma = torch.tensor([1e-2, 1e-5, 1e-3, 1e-9]).double()[:, None, None] * torch.eye(2).double()
+    """A determinant below 1e-8: of 1e-4, 8.1e-9, 1.21e-8 and, of a line across, 5e-9."""
+    sigma = torch.tensor(
+        [
+            [[1e-2, 0], [0, 1e-2]],
+            [[0.9e-4, 0], [0, 0.9e-4]],
+            [[1.1e-4, 0], [0, 1.1e-4]],
+            [[1e-2, 0.999975e-2], [0.999975e-2, 1e-2]],
+        ],
+        dtype=torch.float64,
+    )
     zeros = torch.zeros(1, 3, 4).double()
     mixture = attention.Mixture(
         zeros, zeros[..., None].expand(1, 3, 4, 2), sigma.expand(1, 3, 4, 2, 2),
