@@ -37,17 +37,26 @@ class TrainingData:
 
     @property
     def checksum(self) -> str:
-        """Of the questions and the grids of their images: with others there are other batches."""
-        arrays = self.loader.examples.question_ids, self.loader.shapes
-        content = b"".join(array.astype("<i8").tobytes() for array in arrays)
-        return f"{zlib.crc32(content):08x}"
+        """Of the questions, their words and answers, and the grids of their images."""
+        examples = self.loader.examples
+        checksum = zlib.crc32(examples.target_scores.astype("<f4").tobytes())
+        for array in (
+            examples.question_ids,
+            examples.image_ids,
+            examples.tokens,
+            examples.target_offsets,
+            examples.target_indices,
+            self.loader.shapes,
+        ):
+            checksum = zlib.crc32(array.astype("<i8").tobytes(), checksum)
+        return f"{checksum:08x}"
 
     def check_same(self, checkpoint: Mapping[str, Any]) -> None:
         """Raise when a checkpoint is of a run on other questions; older ones do not say."""
         if checkpoint.get("questions_checksum") not in (None, self.checksum):
             raise ValueError(
-                "the run to resume was started with other training questions, or with features on "
-                "other grids; give it the same data, or another name=…"
+                "the run to resume was started with other training questions or answers, or with "
+                "features on other grids; give it the same data, or another name=…"
             )
 
     def check_alike(self, validation: StoreSet) -> None:

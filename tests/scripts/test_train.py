@@ -137,16 +137,43 @@ def test_an_existing_run_is_not_touched_without_resume_or_with_other_settings(
     assert listing(reference) == before
 
 
-def test_a_run_is_not_resumed_with_other_questions(words, runs, reference, small_dataset, tmp_path):
-    shutil.copytree(small_dataset, tmp_path / "data")
-    for kind in ("OpenEnded_mscoco_train2014_questions", "mscoco_train2014_annotations"):
-        path = tmp_path / "data" / f"v2_{kind}.json"
-        content = json.loads(path.read_text(encoding="utf-8"))
-        del content[kind.rpartition("_")[2]][-1]
-        path.write_text(json.dumps(content), encoding="utf-8")
-    shutil.copytree(reference, runs / "fewer")
-    more = ["name=fewer", "resume=true", f"data.root={tmp_path / 'data'}"]
-    assert "with other training questions" in read_error(train.main, *words, *more, quiet=[])
+def change_entries(folder, kind, change):
+    """Change the list of training questions, or of their annotations, in a copy of the dataset."""
+    path = folder / f"v2_{kind}.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content[kind.rpartition("_")[2]])
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def give_the_first_anothers_answers(annotations):
+    """Change only what the answers count, not which answers there are."""
+    first = annotations[0]
+    other = next(
+        each
+        for each in annotations
+        if each["multiple_choice_answer"] != first["multiple_choice_answer"]
+    )
+    first["answers"] = other["answers"]
+
+
+@pytest.mark.parametrize("changed", ["number", "words", "answers"])
+def test_a_run_is_not_resumed_with_other_questions_or_answers(
+    words, runs, reference, small_dataset, tmp_path, changed
+):
+    data = shutil.copytree(small_dataset, tmp_path / "data")
+    questions, annotations = "OpenEnded_mscoco_train2014_questions", "mscoco_train2014_annotations"
+    if changed == "number":
+        change_entries(data, questions, lambda entries: entries.pop())
+        change_entries(data, annotations, lambda entries: entries.pop())
+    elif changed == "words":
+        change_entries(data, questions, lambda entries: entries[-1].update(question="is there a?"))
+    else:
+        change_entries(data, annotations, give_the_first_anothers_answers)
+    shutil.copytree(reference, runs / f"other_{changed}")
+    more = [f"name=other_{changed}", "resume=true", f"data.root={data}"]
+    assert "with other training questions or answers" in read_error(
+        train.main, *words, *more, quiet=[]
+    )
 
 
 def test_a_run_is_not_resumed_with_features_of_another_backbone(words, runs, reference):
