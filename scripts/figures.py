@@ -18,7 +18,7 @@ from mcan.runtime.distributed import World, choose_device
 from mcan.runtime.torch_settings import set_up_torch
 from scripts.cli.checkpoints import load_models
 from scripts.cli.command import command
-from scripts.cli.output import choose_output, place_beside
+from scripts.cli.output import choose_output, place_among_runs
 
 
 @command("figures")
@@ -35,7 +35,7 @@ def main(settings: Figures) -> None:
     world = World(0, 1, choose_device(settings.runtime.device, 0))
     models = load_models(settings, settings.checkpoints, world)
     chosen = "chosen" if settings.questions else settings.choose
-    default = place_beside(models, settings.runs, "figures") / chosen
+    default = place_among_runs(models, settings.runs, "figures") / chosen
     output = choose_output(settings.output, default)
     check_parents(output / "a figure")
     data = models[0].open_data(settings.data.root)

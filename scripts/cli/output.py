@@ -18,6 +18,13 @@ def place_beside(models: Sequence[TrainedModel], runs: str, kind: str, suffix: s
     """Where output about models goes: beside a single checkpoint, or <runs>/<kind>/<names>."""
     if len(models) == 1:
         return models[0].path.parent / f"{kind}{suffix}"
+    return place_among_runs(models, runs, kind, suffix)
+
+
+def place_among_runs(
+    models: Sequence[TrainedModel], runs: str, kind: str, suffix: str = ""
+) -> Path:
+    """<runs>/<kind>/<names>, for one model or several."""
     name = join_names(name_models(models)).replace("/", "-")
     return Path(runs) / kind / f"{name}{suffix}"
 

@@ -71,7 +71,9 @@ def test_two_models_that_select_k_get_figures_under_their_own_names(
 
 
 def test_figures_of_other_models_go_elsewhere(runs_of_every_head, question_ids, tmp_path):
-    """Beside a single model, or named after all of them: none replaces another's."""
+    """Into a folder named after the models, also where a checkpoint lies alone."""
+    alone = tmp_path / "model.pt"
+    shutil.copy(runs_of_every_head / "multimodal" / "best.pt", alone)
     runs = shutil.copytree(runs_of_every_head, tmp_path / "runs")
     before = set(listing(runs))
     name = f"{question_ids[0]}-heads.png"
@@ -80,16 +82,19 @@ def test_figures_of_other_models_go_elsewhere(runs_of_every_head, question_ids, 
         ("unimodal", f"questions=[{question_ids[0]}]"),
         ("discrete", "num=1"),
         ("discrete,unimodal", "num=1"),
+        (str(alone), "num=1"),
     ):
         words = [f"runs={runs}", f"checkpoints=[{names}]", choice]
         assert run_here(figures.main, *words, *quick)[0] == 0
     added = {*listing(runs)} - before
-    assert f"unimodal/figures/chosen/{name}" in added
+    assert f"figures/unimodal/chosen/{name}" in added
     assert {path.rsplit("/", 1)[0] for path in added} == {
-        "unimodal/figures/chosen",
-        "discrete/figures/random",
+        "figures/unimodal/chosen",
+        "figures/discrete/random",
         "figures/discrete+unimodal/random",
+        "figures/model/random",
     }
+    assert {path.name for path in tmp_path.iterdir()} == {"runs", "model.pt"}
 
 
 @pytest.mark.parametrize("names", [["discrete"], ["discrete", "multimodal"]])
